@@ -24,7 +24,7 @@ async function smallCheckout(text: string): Promise<string> {
 
 const textOf = async (folder: string) => (await import(pathToFileURL(join(folder, 'main.js')).href)).text;
 
-test('a bundle is made anew when a source has changed, and only then', async () => {
+test('a bundle is rebuilt when a source has changed, and only then', async () => {
   const root = await smallCheckout('before');
   const before = await bundleOfCheckout(root);
   expect(await textOf(before)).toBe('before');

@@ -157,7 +157,7 @@ test('a process of its own waits for a database that is away, says so once, and 
 });
 
 test.skipIf(inject('cluster') !== null)(
-  'a backup can be restored into a database that is dropped and created anew while it waits',
+  'a backup can be restored into a database that is dropped and recreated while it waits',
   { timeout: 60_000 },
   async () => {
     const before = await createTestDatabaseForThisTest(createSingleTestDatabase);

@@ -239,7 +239,7 @@ test('a process whose files were replaced says so where it needs one of them, an
   const told = log().filter(({ level }) => level === 'error');
   expect(told.length).toBeGreaterThanOrEqual(4);
   for (const { err } of told) expect(err).toMatchObject({ message: expect.stringMatching(/were replaced .* Restart/) });
-  // What was there from the start goes on.
+  // What was there from the start continues.
   expect((await fetch(`${baseUrl}/changelog/acme/changelogs`, { headers })).status).toBe(200);
 });
 

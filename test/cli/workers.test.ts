@@ -108,7 +108,7 @@ test('a port in use is exit code 1 and one message, as for one process', async (
   });
 });
 
-test('when the worker that does the upkeep is killed, the other serves and goes on with it', async () => {
+test('when the worker that does the upkeep is killed, the other serves and continues with it', async () => {
   const [{ worker: leader } = {}] = saidBy('this worker does the upkeep from now on');
   const { process: victim } = saidBy('a worker is ready').find(({ worker }) => worker === leader) ?? {};
   const acknowledged: string[] = [];

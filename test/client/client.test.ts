@@ -31,7 +31,7 @@ async function errorOf(call: PromiseLike<unknown>): Promise<ApiError> {
   return outcome;
 }
 
-test('a list goes on by cursors, and the way back is a mirror of the way there', async () => {
+test('a list continues by cursors, and the way back is a mirror of the way there', async () => {
   const shelves = annals.instances('SHELF');
   const forward: CursorPage<unknown>[] = [];
   let page = await shelves.list({ sort: 'slots:DESC', pageSize: 3, q: field('slots').atLeast(1), total: true });

@@ -82,7 +82,7 @@ test('what is read of the history beside its list', async () => {
   expect(await annals.exact.history.entry(newest?.ref ?? '')).toMatchObject({ paths: expect.any(Map) });
 });
 
-test('a walk through the history meets each entry once, though others are recorded meanwhile', async () => {
+test('a walk through the history meets each entry once, though others are recorded at the same time', async () => {
   const shelves = annals.instances('WALKED');
   await annals.customEntities.put('WALKED', { name: { en: 'Walked' } });
   for (let number = 0; number < 6; number += 1) await shelves.put(`w-${number}`, {});

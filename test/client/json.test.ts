@@ -182,7 +182,7 @@ function isTaken(parse: () => unknown): boolean {
   }
 }
 
-test('a long text is read and written in steps, and whoever waits may end the work between two of them', async () => {
+test('a long text is read and written in steps, and the caller may end the work between two of them', async () => {
   const text = `[${Array.from({ length: 5_000 }, (_, index) => `{"a":${index}.10}`).join(',')}]`;
   const countSteps = (steps: Iterator<undefined>) => {
     let count = 0;

@@ -124,7 +124,7 @@ test('a change that can never be recorded is told, and does not hold up the othe
   expect(countsOf(await entriesOf('partly'))).toEqual([3, 1]);
 });
 
-test('requests whose changes are all rejected, answered 400, are taken and counted, and the recorder goes on', async () => {
+test('requests whose changes are all rejected, answered 400, are taken and counted, and the recorder continues', async () => {
   const rejected: string[] = [];
   const retried: string[] = [];
   const one = recorder({ batch: 2, delay: 0, onRejected: ({ reason }) => void rejected.push(reason), onRetry: ({ type }) => void retried.push(type) }); // biome-ignore format: one line

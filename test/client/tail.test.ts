@@ -46,7 +46,7 @@ test('exact changes keep every digit', async () => {
   await changes.return();
 });
 
-test('it goes on after faults of every kind, and misses nothing', async () => {
+test('it continues after faults of every kind, and misses nothing', async () => {
   onTestFinished(() => {
     send = fetch;
   });

@@ -106,7 +106,7 @@ describe('the page', () => {
     const newer = versionOf(await (await server.call('/console')).text());
     expect(newer).not.toBe(version);
     expect(await told()).toBe(newer);
-    // While the page is built anew, the tabs that are open go on.
+    // While the page is rebuilt, the tabs that are open continue.
     await writeFile(join(folder, 'index.html'), '<!doctype html>');
     expect((await server.call('/console')).status).toBe(500);
     expect(await told()).toBeNull();

@@ -34,7 +34,7 @@ test('it ends in the middle of a rest, and not before the turn that runs has end
   await working;
 });
 
-test('a pause doubles up to its limit, and begins anew after a success', () => {
+test('a pause doubles up to its limit, and starts over after a success', () => {
   const pause = new GrowingPause({ min: 200, max: 1_000 });
   expect([1, 2, 3, 4, 5].map(() => pause.next())).toEqual([200, 400, 800, 1_000, 1_000]);
   pause.reset();

@@ -101,7 +101,7 @@ test('attempts are kept for 7 days and 10,000 of a subscription, and what is par
   expect(await rowsOf('delivery_attempt', id)).toBe(0);
 });
 
-test('a waiting change whose entry is gone is counted as dropped, and its document goes on', async () => {
+test('a waiting change whose entry is gone is counted as dropped, and its document continues', async () => {
   receiver.answer = (_received, response) => void response.writeHead(500).end();
   const { id } = await acme.make({ q: 'entity:product', target: webhook() });
   await recordUpdates(server, 'acme', ['gone', 'gone'], { at: Date.now() - 1_000 });

@@ -123,7 +123,7 @@ test('the figures are how many subscriptions there are by state, what is parked,
   expect(await readDeliveryLag(db)).toEqual([]);
 });
 
-test('secrets reseal seals the secrets of subscriptions anew: with the new key alone there is nothing left to do', async () => {
+test('secrets reseal reseals the secrets of subscriptions: with the new key alone there is nothing left to do', async () => {
   const newer = randomBytes(32);
   const resealed = await annals(['secrets', 'reseal'], environment([newer, key]));
   expect(JSON.parse(resealed.stdout)).toMatchObject({ unreadable: 0 });

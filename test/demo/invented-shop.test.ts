@@ -22,7 +22,7 @@ function count<Key>(changes: readonly DemoChange[], key: (change: DemoChange) =>
   return counts;
 }
 
-test('from Sunday to Saturday the history is the same and only goes on further', () => {
+test('from Sunday to Saturday the history is the same and only continues further', () => {
   const sunday = Date.parse('2026-03-01T00:00:00.000Z');
   let early = history(sunday);
   for (let days = 1; days <= 6; days++) {

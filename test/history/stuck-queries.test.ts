@@ -66,7 +66,7 @@ const stuck = async () => (await statementsWaiting(database)).length;
 describe('while statements get no further', () => {
   beforeEach(async () => (await lockTables(database, ['change_entry'])).release);
 
-  test.each(queries)('whoever has gone leaves no statement and no connection behind: %s', async (q) => {
+  test.each(queries)('a client that has gone leaves no statement and no connection behind: %s', async (q) => {
     const gone = new AbortController();
     const find = finder();
     const asked = Array.from({ length: 12 }, () => ask(find, q, { signal: gone.signal }));

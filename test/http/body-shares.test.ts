@@ -82,7 +82,7 @@ async function bodyText(message: IncomingMessage): Promise<string> {
   return Buffer.concat(await message.toArray()).toString();
 }
 
-test('bodies of one tenant have at most half of the memory; more wait, and other tenants go on', async () => {
+test('bodies of one tenant have at most half of the memory; more wait, and other tenants continue', async () => {
   await start(60_000);
   send('acme', 'a1', bodyOf(30_000));
   await until(() => working.has('a1'));

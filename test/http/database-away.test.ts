@@ -133,7 +133,7 @@ test('while the database cannot be reached every read under a tenant is 503 with
   }
 });
 
-test('while the disk of the database is full what writes is 503 with Retry-After, and what reads goes on', async () => {
+test('while the disk of the database is full what writes is 503 with Retry-After, and what reads continues', async () => {
   const token = await server.token(tenant);
   const { pool } = server.database;
   const full = {
@@ -155,7 +155,7 @@ test('while the disk of the database is full what writes is 503 with Retry-After
   expect((await write()).status).toBeLessThan(300);
 });
 
-test('while the database takes no writes what writes is 503 with Retry-After, and what reads goes on', async () => {
+test('while the database takes no writes what writes is 503 with Retry-After, and what reads continues', async () => {
   const token = await server.token(tenant);
   const { pool } = server.database;
   const readOnly = {

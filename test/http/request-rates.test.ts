@@ -95,7 +95,7 @@ describe('a rate', () => {
     expect(asked).toEqual(Array(10).fill(10));
   });
 
-  test('goes on with the last portion while the database cannot be asked', async () => {
+  test('continues with the last portion while the database cannot be asked', async () => {
     let elapsed = 0;
     let isAway = false;
     const take = memoryBucket(50, () => elapsed);

@@ -49,7 +49,7 @@ expect((await server.call(custom, type)).status).toBe(201);
 
 beforeEach(async () => {
   blocker = await server.database.pool.connect();
-  // The upkeep of the service may hold one of the tables and wait for another one: whoever loses tries again.
+  // The upkeep of the service may hold one of the tables and wait for another one: the loser retries.
   while (!(await lockTables())) await blocker.query('rollback');
 });
 

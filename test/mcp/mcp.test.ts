@@ -209,7 +209,7 @@ describe('what people ask', () => {
     expect(found.text).toContain('"before":40.10,"after":34.90');
   });
 
-  test('pages go on with the same size, and a result tells the total and what comes next', async () => {
+  test('pages continue with the same size, and a result tells the total and what comes next', async () => {
     const first = await call('search_changes', { q: '', size: 3 });
     expect(first.text).toContain(
       '8 changes match. Shown: 1 to 3, newest first. Next: page 2 of 3, with the same size.',

@@ -226,7 +226,7 @@ test('the port has GET /metrics alone', async () => {
   expect((await server.call('/metrics')).status).toBe(404);
 });
 
-test('a client that takes nothing holds no memory of its own, and other scrapes go on', async () => {
+test('a client that takes nothing holds no memory of its own, and other scrapes continue', async () => {
   const { port } = new URL(url);
   const socket = connect(Number(port), '127.0.0.1');
   socket.pause();

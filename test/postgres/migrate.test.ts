@@ -156,7 +156,7 @@ test('routines are replaced, change their signature and result, come and go with
   expect(await ask('one()')).toBe('2');
 });
 
-test('an aggregate is made anew together with the function it is made of', async () => {
+test('an aggregate is rebuilt together with the function it is made of', async () => {
   const step = (type: string) =>
     `create function step(so_far ${type}, next ${type}) returns ${type} language sql immutable as 'select so_far + next'`;
   const all = (type: string) => `create aggregate all_of(${type}) (sfunc = step, stype = ${type}, initcond = '0')`;

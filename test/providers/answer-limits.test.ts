@@ -96,7 +96,7 @@ describe('a stream', () => {
     expect(textOf(events)).toBe(words.join(''));
   });
 
-  test('that flows goes on beyond the time for silence, and one that falls silent is a timeout', async () => {
+  test('that flows continues beyond the time for silence, and one that falls silent is a timeout', async () => {
     // A machine with much to do may stand still for longer than the vendor pauses, and not for so long.
     const times = { silence: 3_000, total: 600_000 };
     const words = Array.from({ length: 12 }, (_, index) => textEvent(`${index} `));

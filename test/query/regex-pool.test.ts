@@ -96,7 +96,7 @@ describe('a pattern', () => {
 });
 
 describe('a pool', () => {
-  it('ends a thread that the clock says takes too long, and goes on with another', async () => {
+  it('ends a thread that the clock says takes too long, and continues with another', async () => {
     const hasty = new RegexMatcherPool(new ThreadPool({ size: 1 }), 1500);
     const budget = new RegexBudget({ steps: Number.POSITIVE_INFINITY, processorTime: 100_000 });
     const slow = rejectionOf(hasty.matchNames('[ab]*a[ab]{800}[cd]', noise, { budget }));
@@ -105,7 +105,7 @@ describe('a pool', () => {
     expect((await next).every((matched) => matched === 1)).toBe(true);
   });
 
-  it('loses a thread that wants too much memory, and goes on with another', async () => {
+  it('loses a thread that wants too much memory, and continues with another', async () => {
     const small = new RegexMatcherPool(new ThreadPool({ size: 1, memory: 14 }));
     const budget = new RegexBudget({ steps: 1e12, processorTime: 100_000 });
     const call = small.matchNames('(?:[ab]?\\pL){0,900}[0-9]$', noise, { budget });

@@ -30,7 +30,7 @@ const server = closeAfterAll(
 const ofTrace = (id: string) => collector.spans.filter((span) => span.traceId === id);
 const traceparent = (id: string, flags = '01') => `00-${id}-${parentId}-${flags}`;
 
-test('a request goes on with the trace of its client; its statements and its call of a provider are its children', async () => {
+test('a request continues with the trace of its client; its statements and its call of a provider are its children', async () => {
   const token = await server.token('acme');
   const response = await server.call('/ai-service/acme/completions', {
     method: 'POST',

@@ -35,7 +35,7 @@ test('within a second nobody asks, and the answer is there at once', () => {
   expect(asked).toBe(0);
 });
 
-test('up to 3 seconds the call goes on while one look-up is under way for all', async () => {
+test('up to 3 seconds the call continues while one look-up is under way for all', async () => {
   await revokeClient(database.db, clientId);
   asked = 0;
   elapsed += 3_000;

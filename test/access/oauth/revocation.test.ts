@@ -29,7 +29,7 @@ async function lastLetIn(status: number, server: TestServer, token: string): Pro
   }
 }
 
-test("a revoked client's tokens stop within 5 seconds in every process, busy or quiet; others go on", async () => {
+test("a revoked client's tokens stop within 5 seconds in every process, busy or quiet; others continue", async () => {
   const busy = await startTestServer({ extend, clock });
   const quiet = await startTestServer({ extend, clock, database: busy.database });
   const client = await busy.createClient('acme');

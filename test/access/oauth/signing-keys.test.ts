@@ -35,7 +35,7 @@ test('processes that meet without a key make one together', async () => {
   await first.close();
 });
 
-test('the next key, whoever makes it, verifies at once in every process and signs in all, and the old tokens hold', async () => {
+test('the next key, whichever process makes it, verifies at once in every process and signs in all, and the old tokens hold', async () => {
   let now = Date.now();
   const clock = { now: () => now };
   const first = await startTestServer({ extend, clock });
@@ -109,7 +109,7 @@ test('keys are sealed at rest, and the list of secret keys rotates without a tok
   expect(kidOf(newToken)).not.toBe(kidOf(late));
   expect(await statusOf(after, newToken)).toBe(200);
 
-  // A process that has lost the old secret key refuses the tokens, says so, and goes on with keys that it can open.
+  // A process that has lost the old secret key refuses the tokens, says so, and continues with keys that it can open.
   expect(await statusOf(only, late)).toBe(401);
   expect(only.logLines.join('')).toContain('no secret key opens this signing key');
   const lost = await startTestServer({ extend, clock, database: before.database, secretKeys: [randomBytes(32)] });

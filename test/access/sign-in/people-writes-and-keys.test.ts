@@ -316,7 +316,7 @@ describe('keys of people', () => {
     ]);
   });
 
-  test('go on when the session is over, and end within five minutes after the rules let nobody in', async () => {
+  test('continue when the session is over, and end within five minutes after the rules let nobody in', async () => {
     const browser = await signInReader('u-leaver');
     const { body } = await makeKey(browser);
     const count = await countSessions(people.server.database.db);
@@ -346,7 +346,7 @@ describe('keys of people', () => {
     expect((await left).rows).toHaveLength(0);
   });
 
-  test('end with the account at the provider, also while the session goes on', async () => {
+  test('end with the account at the provider, also while the session continues', async () => {
     const browser = await signInReader('u-ended');
     const { body } = await makeKey(browser);
     people.provider.endedSubjects.add('u-ended');
@@ -355,7 +355,7 @@ describe('keys of people', () => {
     expect((await accessesOf('u-ended')).at(-1)).toMatchObject({ kind: 'key_revoked', details: { why: 'provider' } });
   });
 
-  test('go on, as the session does, where userinfo fails after the refresh token was replaced', async () => {
+  test('continue, as the session does, where userinfo fails after the refresh token was replaced', async () => {
     people.provider.claims = { sub: 'u-hiccup', name: 'Rita Reader' };
     people.provider.userInfo = { groups: ['readers'] };
     // The provider's description is read again, which has the endpoint now.

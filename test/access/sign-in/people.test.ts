@@ -129,7 +129,7 @@ describe('the flow', () => {
     expect((await sessionOf(browser)).body.tenant).toBe('beta');
   });
 
-  test('whoever signs out has signed out of every process, and is told where to sign out of the provider', async () => {
+  test('a person who signs out has signed out of every process, and is told where to sign out of the provider', async () => {
     const { browser } = await signIn();
     const { body } = await sessionOf(browser);
     const answer = await browser.signOut();

@@ -24,7 +24,7 @@ test('a deadline that went on after a pause tells the whole limit', async () => 
   expect(stop.reason).toMatchObject({ message: expect.stringContaining('within 30 seconds.') });
 });
 
-test('work that is shared goes on for the others where one of them gives up', async () => {
+test('work that is shared continues for the others where one of them gives up', async () => {
   const stop = new Stop();
   const { promise, resolve } = Promise.withResolvers<string>();
   const [impatient, patient] = [unlessAborted(promise, stop), unlessAborted(promise, new Stop())];

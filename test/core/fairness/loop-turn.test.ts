@@ -70,7 +70,7 @@ describe('while another tenant has a short request under way', () => {
     await Promise.all(next);
   });
 
-  test('it goes on at once when the short request has ended', async () => {
+  test('it continues at once when the short request has ended', async () => {
     await compute('loud', 4);
     const next = nextTurn('loud');
     expect(await hasEnded(next)).toBe(false);
@@ -78,7 +78,7 @@ describe('while another tenant has a short request under way', () => {
     await next;
   });
 
-  test('a tenant that has not computed for 250 ms goes on at once', async () => {
+  test('a tenant that has not computed for 250 ms continues at once', async () => {
     await compute('now and then', 1);
     clock += 240;
     await compute('loud', 8);

@@ -164,7 +164,7 @@ test('places that come back serve all who wait and fit, in their order', async (
   expect(served).toEqual([10, 20, 5]);
 });
 
-test('a tenant whose turn ends comes after those that have waited meanwhile', async () => {
+test('a tenant whose turn ends comes after those that have waited since', async () => {
   const semaphore = new Semaphore({ places: 1 });
   const { begun, releases, join } = queueOf(semaphore);
   for (const name of ['a1', 'a2', 'b1', 'c1']) void join(name);

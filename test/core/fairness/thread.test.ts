@@ -6,7 +6,7 @@ import { nestedLists } from './nested-lists.ts';
 
 const file = new URL('./levels-worker.ts', import.meta.url);
 
-test('a request gives up a thread that starts too slowly; the thread goes on and answers the next one', async () => {
+test('a request gives up a thread that starts too slowly; the thread continues and answers the next one', async () => {
   const thread = new Thread<{ levels: number; sent?: unknown }, unknown>(
     file,
     { memory: 64 },

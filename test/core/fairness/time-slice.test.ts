@@ -18,7 +18,7 @@ test('a slice is due after its length, and a rest begins a new one', async () =>
   expect(new TimeSlice(60_000).isDue).toBe(false);
 });
 
-test('two computations go on in turns, and other events come between them', async () => {
+test('two computations continue in turns, and other events come between them', async () => {
   const order: string[] = [];
   const compute = async (name: string) => {
     const slice = new TimeSlice(0);

@@ -65,7 +65,7 @@ test('a work that is aborted aborts its steps, also those that begin later', () 
   for (const { signal } of [before, work.beginStep()]) expect(signal.reason).toMatchObject({ message: 'gone' });
 });
 
-test('work of its own goes on where the request that began it is over', async () => {
+test('work of its own continues where the request that began it is over', async () => {
   const request = new Work({ tenant: 'acme' });
   const own = enterWork(request, () =>
     doWork({ tenant: 'acme' }, async () => {

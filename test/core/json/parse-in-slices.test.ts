@@ -136,7 +136,7 @@ describe('JSON that is parsed in slices', () => {
     expect([...keysOf({ ...object })]).toEqual(Object.keys(object));
   });
 
-  test('lets others go on at least every 500 values', async () => {
+  test('lets others continue at least every 500 values', async () => {
     let rests = 0;
     class DueSlice extends TimeSlice {
       override get isDue(): boolean {

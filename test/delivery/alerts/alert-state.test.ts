@@ -64,7 +64,7 @@ test('what is kept is bounded, however many changes match without raising the al
   expect(countMatches(nothingCounted, matchesAt(times), threshold).recent.length).toBeLessThanOrEqual(6);
 });
 
-test('a rule sends one e-mail in 10 minutes at most, which counts all changes since the last one; then it counts anew', () => {
+test('a rule sends one e-mail in 10 minutes at most, which counts all changes since the last one; then it starts counting again', () => {
   const now = Date.UTC(2026, 10, 23);
   let state: AlertState = countMatches(nothingCounted, matchesAt([now, now, now]), threshold);
   expect(mailDueAt(state)).toBe(0);

@@ -73,7 +73,7 @@ test('a failure blocks: the same batch comes again under the same key, and nothi
   const id = await make({ maxChanges: 3 });
   await recordUpdates(server, 'acme', named('failing', 3));
   await eventually(() => acme.get(id)).toMatchObject({ state: 'retrying', pending: 3 });
-  // What comes meanwhile changes neither the batch nor its key.
+  // What arrives until then changes neither the batch nor its key.
   await recordUpdates(server, 'acme', named('behind', 2));
   for (let attempt = 0; attempt < 2; attempt++) {
     await eventually(() => receiver.received.length).toBe(attempt + 1);

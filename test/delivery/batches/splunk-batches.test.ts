@@ -74,7 +74,7 @@ test('what is not acknowledged within 5 minutes has failed, and the same batch i
   expect(idsOf(splunk)).toEqual(['lost', 'lost']);
 });
 
-test('nothing but failures for 5 days suspends; resumed, the subscription goes on with the same batch', async () => {
+test('nothing but failures for 5 days suspends; resumed, the subscription continues with the same batch', async () => {
   const id = await make();
   splunk.refuse({ status: 503, code: 9, text: 'Server is busy' }, { status: 503, code: 9, text: 'Server is busy' });
   await recordUpdates(server, 'acme', ['x']);

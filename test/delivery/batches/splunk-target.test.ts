@@ -52,7 +52,7 @@ test('with acknowledgement a batch is taken, and delivered when Splunk says that
   expect(splunk.polls).toBe(2);
 });
 
-test('acknowledgement that was switched off meanwhile leaves the batch accepted', async () => {
+test('acknowledgement that was switched off since leaves the batch accepted', async () => {
   const { splunk, send } = await open();
   splunk.acknowledges = true;
   const { receipt } = await send();

@@ -81,7 +81,7 @@ test('its changes are in the history, with masks, and how it fares is not', asyn
   expect(server.logLines.join()).not.toMatch(/hush|whsec_/);
 });
 
-test('for another host the values of headers have to be given anew', async () => {
+test('for another host the values of headers have to be re-entered', async () => {
   await acme.make({ id: 'host', target: webhook({ headers: { 'X-Key': 'hush' } }) });
   const put = (url: string, value: string) =>
     acme.call('PUT', '/host', { name: 'x', target: webhook({ url, headers: { 'X-Key': value } }) });
@@ -268,7 +268,7 @@ test('Ed25519: the public key is shown whenever somebody asks', async () => {
   await acme.call('DELETE', `/${id}`);
 });
 
-test('a place that is not there any more pauses the subscription, which says so and goes on where it is told', async () => {
+test('a place that is not there any more pauses the subscription, which says so and continues where it is told', async () => {
   receiver.received.length = 0;
   const { id } = await acme.make({ q: 'entity:product', target: webhook({ url: receiver.url }) });
   await acme.call('POST', `/${id}/pause`);

@@ -59,7 +59,7 @@ test('a connection of one tenant is never used for another that may not be conne
   expect(receiver.received).toHaveLength(1);
 });
 
-test('the address that was checked is the one that is connected to, also where the name changes meanwhile', async () => {
+test('the address that was checked is the one that is connected to, also where the name changes', async () => {
   const asked: string[] = [];
   const addresses = ['127.0.0.1', '10.1.2.3'];
   const send = open({

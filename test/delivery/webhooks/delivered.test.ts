@@ -29,7 +29,7 @@ test('each change is delivered once, in the order of its document, and the recei
   expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(60);
 });
 
-test('whoever got changes is told which were erased, by their positions, and the erasure lists whom that cannot reach', async () => {
+test('receivers of changes are told which were erased, by their positions, and the erasure lists whom that cannot reach', async () => {
   const acme = subscriptionsOf(server, 'acme', token);
   const q = 'entity:product entityId:erased-one';
   const webhook = (path: string) => ({ type: 'webhook', url: `${receiver.url}${path}` });

@@ -37,7 +37,7 @@ test('keys of agents are resealed with the rest, and open with the new key alone
   await rotated.close();
 });
 
-test('headers of servers of tools are resealed too, and given anew where no key opens them', async () => {
+test('headers of servers of tools are resealed too, and re-entered where no key opens them', async () => {
   const tools = [{ name: 'search', sha256: 'a'.repeat(64) }];
   const mcpServers = [
     { name: 'docs', url: 'https://tools.invalid/mcp', headers: { Authorization: 'Bearer of-docs' }, tools },

@@ -160,7 +160,7 @@ test('a tenant has at most 200 budgets', async () => {
   expect((await send(tenant, 'PUT', '/last', { period: 'day', limitTokens: 2 })).status).toBe(204);
 });
 
-test('random calls of three processes never use more than any of random budgets, which are made, changed and deleted meanwhile', async () => {
+test('random calls of three processes never use more than any of random budgets, which are made, changed and deleted at the same time', async () => {
   const tenant = await newTenant(server);
   const { budgets } = server.context;
   const { pool } = server.database;
@@ -356,7 +356,7 @@ test('a call on an own key takes one statement after it, and at most one before,
   for (const path of paths) {
     statements.length = 0;
     expect(await ask(path)).toBe(200);
-    // The service's own work on budgets goes on beside it.
+    // The service's own work on budgets continues beside it.
     const ofCall = statements.filter(
       ({ text, values }) => values.includes(tenant) && /configuration|budget|completion|call_/.test(text),
     );

@@ -72,7 +72,7 @@ test.each([
   expect(await logsOf(session['session-id'])).toMatchObject([{ severity: 'ERROR', cause }]);
 });
 
-test('what fails before a call leaves is logged as what it is, and not as given up by whoever asked', async () => {
+test('what fails before a call leaves is logged as what it is, and not as given up by its client', async () => {
   const sessionId = randomUUID();
   const credentials = { clientId: 'c', clientName: 'Jane Doe', scopes: [] };
   const asked = {

@@ -32,7 +32,7 @@ test('requests of one session keep their order, sent at once to two processes', 
   expect(messages.map((seen) => seen.at(-1))).toEqual(Array.from({ length: 12 }, (_, index) => `m${index}`));
 });
 
-test('the request of a process that died is logged, and later ones of its session go on', async () => {
+test('the request of a process that died is logged, and later ones of its session continue', async () => {
   const session = { 'session-id': randomUUID() };
   await chat({ agentId: 'desk', message: 'first' }, session);
   await server.database.pool.query(
@@ -73,7 +73,7 @@ test('a request that counted as left, and was answered after all, has one log: t
   expect(log).toMatchObject({ severity: 'INFO', promptTokens: 8, completionTokens: 6, messages: logs[0]?.messages });
 });
 
-test('a chat that is taken up again after its process died has one log, whoever writes first', async () => {
+test('a chat that is taken up again after its process died has one log, whichever process writes first', async () => {
   const sessionId = randomUUID();
   const logId = randomUUID();
   const credentials = { clientId: 'c', clientName: 'Jane Doe', scopes: [] };

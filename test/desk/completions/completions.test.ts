@@ -19,7 +19,7 @@ beforeEach(() => {
   vendor.requests.length = 0;
 });
 
-test('the text goes on from the messages, whatever the case of their roles, and the id is echoed', async () => {
+test('the text continues from the messages, whatever the case of their roles, and the id is echoed', async () => {
   const tenant = await newTenant(server);
   vendor.behave({ kind: 'answer', text: 'Bonjour', usage: { input: 21, output: 2 } });
   const messages = [

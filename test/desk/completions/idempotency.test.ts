@@ -73,7 +73,7 @@ test('the keys of two clients are different keys, and those of two tenants', asy
   expect((await send('mine', { by: stranger, tenant: 'rival' })).body).toMatchObject({ result: 'answer 3' });
 });
 
-test('a failure is shared by those who waited for it, and a later repeat begins anew', async () => {
+test('a failure is shared by those who waited for it, and a later repeat starts over', async () => {
   vendor.behave({ kind: 'status', status: 500 });
   const status = async (on: TestServer) => (await send('failing', { on })).status;
   expect(await status(server)).toBe(502);
@@ -127,7 +127,7 @@ test('a server that closes finishes such a call, though its client has gone', as
   expect(vendor.requests).toHaveLength(1);
 });
 
-test('what a dead process left under way is begun anew once its lease has ended', async () => {
+test('what a dead process left under way is started over once its lease has ended', async () => {
   await send('dead');
   const { pool } = server.database;
   await pool.query("update completion_request set state = 'running', outcome = null where key_hash = sha256('dead')");

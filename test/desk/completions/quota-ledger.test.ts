@@ -47,7 +47,7 @@ const leaving = (reservation: string): LedgerSendRequest => ({ ...want(reservati
 const sending = (reservation: string): Sending => ({ reservation, lease: 1 });
 const reserved: Decision = { outcome: 'reserved', granted: 16 };
 
-test('a tenant has one batch under way, and the next takes along all that came meanwhile', async () => {
+test('a tenant has one batch under way, and the next takes along all that arrived until then', async () => {
   const { ledger, applied } = handWorked();
   const calls = ['a', 'b', 'c'].map((name) => ledger.reserve('acme', want(name)));
   void ledger.settle('acme', { reservation: 'x', input: 1, output: 1, record: undefined });
@@ -62,7 +62,7 @@ test('a tenant has one batch under way, and the next takes along all that came m
   expect(applied[2]?.batch.settlements.map(({ reservation }) => reservation)).toEqual(['x']);
 });
 
-test('changes do not wait for what is being sent, and what comes meanwhile is sent together', async () => {
+test('changes do not wait for what is being sent, and what arrives until then is sent together', async () => {
   const { ledger, applied, sent } = handWorked();
   const first = ledger.send('acme', sending('a'));
   const others = ['b', 'c'].map((name) => ledger.send('acme', sending(name)));

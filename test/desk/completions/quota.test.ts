@@ -259,7 +259,7 @@ test('calls that reserve when they leave do not overtake one that waits for a bu
   expect(order).toEqual(['waiting', 'late']);
 });
 
-test('a reservation whose lease has ended is charged in full, for whoever asks next and by the upkeep', async () => {
+test('a reservation whose lease has ended is charged in full, by the next call and by the upkeep', async () => {
   for (const ask of ['reserve', 'state', 'upkeep'] as const) {
     const tenant = await newTenant();
     await reserve(tenant, { input: 10, output: 20 });

@@ -78,7 +78,7 @@ async function leaveAfterFirstPart(tenant: string, options: Options = {}): Promi
 const chunk = (content: string, finish: string | null = null) =>
   `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content }, finish_reason: finish }] })}\n\n`;
 const usageChunk = `data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: 7, completion_tokens: 3 } })}\n\n`;
-/** Begins at once, goes on when the client has gone, and ends with figures. */
+/** Begins at once, continues when the client has gone, and ends with figures. */
 const slow: Behaviour = {
   kind: 'events',
   every: 60,

@@ -39,7 +39,7 @@ beforeEach(async () => {
 });
 
 describe('the file of an export that is taken up again', () => {
-  test('has nothing of the attempt before where the export begins anew', async () => {
+  test('has nothing of the attempt before where the export starts over', async () => {
     await attempt(await taken(), [piece('old 1\n', true), piece('old 2\n')], 'cut');
     expect(await fileOf(id)).toBe('old 1\nold 2\n');
     await attempt(await taken(), [piece('new 1\n', true), piece('new 2\n')]);
@@ -55,7 +55,7 @@ describe('the file of an export that is taken up again', () => {
     expect((await documentOf(id)).metadata).toMatchObject({ entries: 0, bytes: 0 });
   });
 
-  test('goes on after the pieces of the attempt before where the export goes on', async () => {
+  test('continues after the pieces of the attempt before where the export continues', async () => {
     await attempt(await taken(), [piece('1\n', true), piece('2\n')], 'cut');
     await attempt(await taken(), [piece('3\n')]);
     expect(await fileOf(id)).toBe('1\n2\n3\n');

@@ -136,7 +136,7 @@ describe('an export is one snapshot', () => {
     expect(linesOf(await piecesOf('writers', '', 'NDJSON')).length).toBeGreaterThan(before.length);
   });
 
-  test('one that was cut off goes on in it, though others recorded meanwhile and were under way when it began', async () => {
+  test('one that was cut off continues in it, though others recorded since and were under way when it began', async () => {
     await server.createTenant('resumed');
     await record('resumed', manyChanges(100));
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
@@ -163,7 +163,7 @@ describe('an export is one snapshot', () => {
       const resume = { ...last.of, after: last.last };
       const rest = await collect({ tenant: 'resumed', q: 'entity:product', format: 'NDJSON', resume });
       expect(rest.every((piece) => !piece.isFirst)).toBe(true);
-      // One that is cut off again goes on in the same snapshot.
+      // One that is cut off again continues in the same snapshot.
       expect(rest.map(({ of }) => of)).toEqual(rest.map(() => last.of));
       const lines = linesOf([...first, ...rest]);
       // The first cut is compared with what there was; later ones begin in a snapshot of their own.
@@ -173,7 +173,7 @@ describe('an export is one snapshot', () => {
     }
   });
 
-  test('one that was cut off begins anew where retention has passed its beginning meanwhile', async () => {
+  test('one that was cut off starts over where retention has passed its beginning', async () => {
     await server.createTenant('retained');
     await record(
       'retained',
@@ -190,7 +190,7 @@ describe('an export is one snapshot', () => {
   });
 });
 
-test('an export begins anew an hour before retention passes its beginning, since clocks of processes differ', async () => {
+test('an export starts over an hour before retention passes its beginning, since clocks of processes differ', async () => {
   const { pool, db } = server.context;
   await server.createTenant('midnight');
   await record(

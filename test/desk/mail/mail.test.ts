@@ -148,7 +148,7 @@ test('without a mail server nothing is lost: mails wait, the operator is told, a
   expect(server.received('<unset@annals>').length).toBe(1);
 });
 
-test('a client of mail servers that cannot be opened is a failed attempt of each mail; the next attempt opens one anew', async () => {
+test('a client of mail servers that cannot be opened is a failed attempt of each mail; the next attempt opens a new one', async () => {
   const database = await createDatabase();
   await createTenant(database.db, 'other');
   const lines: string[] = [];

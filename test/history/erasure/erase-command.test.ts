@@ -58,7 +58,7 @@ test('wrong usage is exit 2 and changes nothing', async () => {
   expect(await has('Canary usage')).toContain('change_actor');
 });
 
-test('an erasure that is killed while others record, seal, export and deliver goes on with the next call, and all of it is proved', async () => {
+test('an erasure that is killed while others record, seal, export and deliver continues with the next call, and all of it is proved', async () => {
   const key = Buffer.from(secret, 'base64');
   const server = await startTestServer({
     ...{ database, secretKeys: [key] },

@@ -325,7 +325,7 @@ describe('the entries', () => {
     expect(await dumpOf(tenant)).not.toContain('canary-1');
   });
 
-  test('an erasure of a person who is recorded again and again does not end, says so, and goes on with the next call', async () => {
+  test('an erasure of a person who is recorded again and again does not end, says so, and continues with the next call', async () => {
     const { tenant } = await newTenant();
     const { db } = server.context;
     const record = createRecorder(db, tenant, () => now);
@@ -344,7 +344,7 @@ describe('the entries', () => {
     expect(await dumpOf(tenant)).not.toContain(jane);
   });
 
-  test('annals erase --dry-run counts, and --yes goes on while others record', async () => {
+  test('annals erase --dry-run counts, and --yes continues while others record', async () => {
     const { tenant } = await newTenant();
     const lines = linesOf(30);
     await importLines(tenant, lines);

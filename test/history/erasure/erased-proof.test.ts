@@ -329,7 +329,7 @@ describe('a history that was erased from, as an auditor and the operator see it'
     expect(changed[0]).toMatchObject({ from: position, verdict: 'CHANGED' });
   });
 
-  test('whoever has the database cannot confirm a guess of what was erased, by no hash in it', async () => {
+  test('somebody with the database cannot confirm a guess of what was erased, by no hash in it', async () => {
     // With a salt, by the hash of the field: so no salt of it grows from anything that is there.
     const there = await nodesOf(
       `select seeds || commitments as bytes from proof_leaf where tenant = $1

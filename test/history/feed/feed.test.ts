@@ -49,7 +49,7 @@ const feedUrl = (tenant: string, parameters: Record<string, string> = {}) =>
 const atsOf = ({ items }: FeedAnswer) => items.map(({ at }) => Date.parse(at) - now);
 
 describe('as JSON', () => {
-  test('a reader goes on by cursors, sees all that matches, and knows when it has caught up', async () => {
+  test('a reader continues by cursors, sees all that matches, and knows when it has caught up', async () => {
     const { tenant, token } = await newTenant();
     await record(tenant, [5, 3, 9]);
     await record(tenant, [1], { entity: 'product' });
@@ -147,7 +147,7 @@ describe('as server-sent events', () => {
     const change = await feed.nextOf('change');
     expect(JSON.parse(change.data)).toMatchObject({ position: 3, cursor: change.id });
     expect(shareFigures().find(({ name }) => name === requestShares.follows.name)?.taken).toBe(1);
-    // Its client goes on by the id, which wins.
+    // Its client continues by the id, which wins.
     feed.close();
     await record(tenant, [4]);
     const again = await openFeed(feedUrl(tenant, { after: 'start' }), { token, lastEventId: change.id });
@@ -181,7 +181,7 @@ describe('as server-sent events', () => {
     await record(tenant, [1, 2, 3]);
     const feed = await openFeed(feedUrl(tenant, { after: 'start' }), { token });
     const id = (await feed.nextOf('caught-up')).id;
-    // The same positions, given anew.
+    // The same positions, given again.
     await server.database.pool.query(
       `update change_position set fingerprints = (select array_agg(one # 1) from unnest(fingerprints) one) where tenant = $1`,
       [tenant],
@@ -207,7 +207,7 @@ describe('as server-sent events', () => {
     expect((await whole.until('caught-up')).filter(({ event }) => event === 'change')).toHaveLength(4);
   });
 
-  test('a client that takes nothing is cut off, and goes on by its last id without a gap', async () => {
+  test('a client that takes nothing is cut off, and continues by its last id without a gap', async () => {
     const { tenant, token } = await newTenant();
     const paths = `{"text":{"after":"${'x'.repeat(1_000_000)}"}}`;
     await record(tenant, [0]);

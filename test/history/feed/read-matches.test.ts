@@ -50,7 +50,7 @@ async function record(tenant: string, changes: readonly Change[]): Promise<void>
 
 const from = (at: number, count: number) => Array.from({ length: count }, (_none, i) => changeOf({ at: at + i }));
 
-/** All that a reader finds who goes on from where the last call left it. */
+/** All that a reader finds who continues from where the last call left it. */
 async function readAll(tenant: string, asked: Omit<MatchOptions, 'after'> & { after?: Position }): Promise<Matches[]> {
   const calls: Matches[] = [];
   for (;;) {
@@ -114,7 +114,7 @@ test('an item is the entry of the list with every digit, and its position, curso
   expect((await feed.readMatches(tenant, asked)).items[0]?.text).toContain('"context":{"trace":7.0},"recordedBy":');
 });
 
-test('a cursor stands for its position, in this tenant alone, and goes on after any query', async () => {
+test('a cursor stands for its position, in this tenant alone, and continues after any query', async () => {
   const tenant = await newTenant();
   await record(tenant, from(now, 5));
   const { items } = await feed.readMatches(tenant, { q: 'entity:order', after: beforeAllOthers, maxItems: 2 });

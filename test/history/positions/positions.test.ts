@@ -253,7 +253,7 @@ test('a reader gets 10,000 positions at most, from any place, and fingerprints s
   expect(await fingerprintAt(db, tenant, 0)).toBe(0);
 });
 
-test('a tenant that is deleted and made again begins anew, with other fingerprints', async () => {
+test('a tenant that is deleted and made again starts over, with other fingerprints', async () => {
   const tenant = await newTenant();
   await record(tenant, 20);
   await givePositions(db, tenant);

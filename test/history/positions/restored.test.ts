@@ -82,7 +82,7 @@ async function fill(database: TestDatabase): Promise<void> {
   await recordAndSeal(database, 3);
 }
 
-/** What a copy that goes on by itself must hold to. */
+/** What a copy that continues by itself must hold to. */
 async function goesOn(copy: TestDatabase, original: TestDatabase): Promise<void> {
   const before = (await placesOf(original.db, tenant)).slice(0, 30);
   await record(copy, now + 100, 3);
@@ -93,7 +93,7 @@ async function goesOn(copy: TestDatabase, original: TestDatabase): Promise<void>
   await record(copy, now + 200, 1);
   expect(await givePositions(copy.db, tenant)).toBe(1);
   await expectDense(copy, tenant);
-  // The original goes on in another way: the same position, and another fingerprint.
+  // The original continues in another way: the same position, and another fingerprint.
   await givePositions(original.db, tenant);
   for (const position of [30, 31, 35]) {
     const [there, here] = [
@@ -106,7 +106,7 @@ async function goesOn(copy: TestDatabase, original: TestDatabase): Promise<void>
   await sealsOn(copy, original);
 }
 
-test('a dump on a server of lower transaction ids goes on after its positions, once its ids are reset', async () => {
+test('a dump on a server of lower transaction ids continues after its positions, once its ids are reset', async () => {
   const server = await startPackagedPostgres({ epoch: 7 });
   const pool = createPool(server.url);
   onTestFinished(() => pool.end());
@@ -133,7 +133,7 @@ test('without a reset nothing new is found in a copy from another server: what t
   await expectDense(database, tenant);
 });
 
-test('annals restore keeps positions and fingerprints, and goes on after them', async () => {
+test('annals restore keeps positions and fingerprints, and continues after them', async () => {
   const source = await createTestDatabaseForThisTest(createSingleTestDatabase);
   await fill(source);
   const target = await createTestDatabaseForThisTest(createEmptyTestDatabase);
@@ -146,7 +146,7 @@ test('annals restore keeps positions and fingerprints, and goes on after them', 
   await goesOn(target, source);
 });
 
-test('a copy of the files that goes on beside the original gives the same positions with other fingerprints', async () => {
+test('a copy of the files that continues beside the original gives the same positions with other fingerprints', async () => {
   const dataDir = await copyDataFolder(inject('initialisedFolder'));
   const other = await makeDataFolder();
   onTestFinished(async () => {

@@ -356,7 +356,7 @@ async function judged(text: string, key: string): Promise<{ isRight: boolean; ve
   return { isRight, verified: counts.get('verified') };
 }
 
-test('a check of all goes on behind a tenant that cannot be checked yet, and passes over one without changes', async () => {
+test('a check of all continues behind a tenant that cannot be checked yet, and passes over one without changes', async () => {
   const environment = { DATABASE_URL: server.database.url, ANNALS_SECRET_KEY: anyKey, ANNALS_PROOF_KEY_FILE: keyFile };
   for (const tenant of ['checked1', 'checked2', 'checked3', 'checked4']) await server.createTenant(tenant);
   expect((await annals(['proof', 'vkey', '--tenant', 'checked1'], environment)).code).toBe(0);

@@ -322,7 +322,7 @@ test('a log never has two checkpoints that disagree: a database that was set bac
   await record(tenant, 5);
   await seal(tenant, sealing);
   const before = await checkpointOf(tenant);
-  // What a restore does: all is as it was, and goes on differently.
+  // What a restore does: all is as it was, and continues differently.
   for (const table of tables) {
     await sql`delete from ${sql.table(table)} where tenant = ${tenant}`.execute(db);
     await sql`insert into ${sql.table(table)} overriding system value select * from ${sql.table(`old_${table}`)}`.execute(

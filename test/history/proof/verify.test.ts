@@ -94,7 +94,7 @@ test.each<[string, Partial<BundleEntry>]>([
   expect(wrong).toEqual([{ from: 15, to: 15, verdict: 'CHANGED', reason: 'not what was sealed' }]);
 });
 
-test('an entry that was sealed anew by somebody without the key is named with its block', async () => {
+test('an entry that was resealed by somebody without the key is named with its block', async () => {
   const forged = entryOf(300).line;
   const lines = sound.lines.map((line) => ('position' in line && line.position === 300 ? forged : line));
   const { isRight, wrong, findings } = await verify(lines);
@@ -103,7 +103,7 @@ test('an entry that was sealed anew by somebody without the key is named with it
     { from: 257, to: 512, verdict: 'CHANGED', reason: 'in a block that is not the one which was sealed' },
   ]);
   expect(findings[0]).toMatchObject({ isWrong: true });
-  // With the hashes of blocks made anew as well, the old checkpoint still tells up to where all is as it was.
+  // With the hashes of blocks rebuilt as well, the old checkpoint still tells up to where all is as it was.
   const leaves = sound.leaves.with(299, entryOf(300));
   const remade = bundleOf(leaves).lines.with(0, sound.lines[0] as BundleLine);
   expect((await verify(remade)).wrong).toMatchObject([{ from: 1, to: 600 }]);
@@ -120,7 +120,7 @@ test.each<[string, (leaves: Leaf[]) => Leaf[]]>([
   await expect(verify(lines.with(0, sound.lines[0] as BundleLine))).rejects.toThrow(/^lacks position/);
 });
 
-test('a history that a key signed anew does not pass for the one of the old checkpoint', async () => {
+test('a history that a key signed again does not pass for the one of the old checkpoint', async () => {
   const other = bundleOf([first, ...entries(2, 600)]);
   const { isRight, findings } = await verify(other.lines, { oldCheckpoint: checkpointOf(sound) });
   expect(isRight).toBe(false);
@@ -216,7 +216,7 @@ test('a receipt excuses nothing beforehand, and only the first one of a first se
   expect((await verify(again.lines, { accept: new Set(['first-sealing@3']) })).isRight).toBe(true);
 });
 
-test('only a receipt of a restore or a new key says that a log goes on from another one', async () => {
+test('only a receipt of a restore or a new key says that a log continues from another one', async () => {
   const before = { before: { origin: log.name, checkpoint: null }, kept: 0 };
   const other = signerOf('example.com/log/2');
   const sameKey = { ...verifierOf(other.name, signatureTypes.ed25519, log.publicKey), privateKey: log.privateKey };
@@ -271,7 +271,7 @@ test('of a part of the history the rest is not shown, and a part that is left ou
   ]);
 });
 
-test('a log that goes on after a restore says what was lost', async () => {
+test('a log that continues after a restore says what was lost', async () => {
   const before = sound.leaves.slice(0, 400);
   const next = signerOf('example.com/log/2');
   const onward = (signer: Signer) =>

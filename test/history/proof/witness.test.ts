@@ -146,7 +146,7 @@ test('a request of 256 KiB is read, and a larger one is 413', async () => {
   expect((await fetch(`${running.url}/`)).status).toBe(404);
 });
 
-test('two witnesses with one file sign no two trees of a size, and a new process goes on where the last one stopped', async () => {
+test('two witnesses with one file sign no two trees of a size, and a new process continues where the last one stopped', async () => {
   await using one = await startWitness();
   const second = await startWitness(one.file);
   const answers = await Promise.all(

@@ -40,7 +40,7 @@ let tenants = 0;
 
 const server = closeAfterAll(await startTestServer({ clock: { now: () => now } }));
 
-test('whoever has a restriction gets what a tenant answers into which the entries that it shows were imported, masked', async () => {
+test('a restricted client gets what a tenant answers into which the entries that it shows were imported, masked', async () => {
   const scenario = arbitraryHistory(['any'], now).chain(({ batches, vocabulary }) =>
     fc.record({
       batches: fc.constant(batches),

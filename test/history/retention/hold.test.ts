@@ -117,7 +117,7 @@ test('retention tells by receipts which positions it drops, each once, over seve
   expect(await countEntries(tenant)).toBe(10);
 });
 
-test('receipts of retention go on where a portion ended, also when more was recorded meanwhile', async () => {
+test('receipts of retention continue where a portion ended, also when more was recorded since', async () => {
   const { db, pool } = database;
   const tenant = await newTenant(1);
   await pool.query(splitPositions, [tenant]);
@@ -137,7 +137,7 @@ test('receipts of retention go on where a portion ended, also when more was reco
   expect(each).toHaveLength(18);
 });
 
-test('receipts of retention tell nothing twice where rows of positions become one meanwhile', async () => {
+test('receipts of retention tell nothing twice where rows of positions become one', async () => {
   const { db, pool } = database;
   const tenant = await newTenant(1);
   await pool.query(splitPositions, [tenant]);

@@ -160,7 +160,7 @@ test('what is older than the horizon is expired when it is recorded, also where 
   expect(await record(edge)).toEqual(['expired', 'expired']);
 });
 
-test('the horizon goes on day by day, and never back', async () => {
+test('the horizon continues day by day, and never back', async () => {
   await makeHistory('moving', 20);
   const { db } = server.context;
   await setRetention(db, 'moving', 5, now);

@@ -49,7 +49,7 @@ async function foldsOf(): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ tenant, folds }) => [tenant, folds]));
 }
 
-test('it goes on while a tenant has more, a portion of each in turn, and rests once there is none', async () => {
+test('it continues while a tenant has more, a portion of each in turn, and rests once there is none', async () => {
   await record('acme', 5);
   await record('globex', 1);
   const { rests, errors } = await foldTwoByTwo();

@@ -109,7 +109,7 @@ test('a backup of the format that nothing confirms is refused, and told which ve
   );
 });
 
-test('an index for a sort is made anew by what this version makes of its sort, and nothing that the file says is carried out', async () => {
+test('an index for a sort is rebuilt by what this version makes of its sort, and nothing that the file says is carried out', async () => {
   const source = await sourceWithClient();
   const { name } = await createSortIndex(source.db, 'price.amount:DESC,name');
   const backup = await backupOf(source);

@@ -53,7 +53,7 @@ function recordOn({ db }: TestDatabase): () => Promise<void> {
   };
 }
 
-test('a backup that is made while others record has one moment, and all goes on where it is restored', async () => {
+test('a backup that is made while others record has one moment, and all continues where it is restored', async () => {
   const database = await createTestDatabaseForThisTest(createSingleTestDatabase);
   const source = await serverOn(database);
   const token = await source.token(tenant);

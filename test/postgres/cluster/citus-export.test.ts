@@ -44,7 +44,7 @@ function exporterOf(tenant: string) {
 
 const textOf = (pieces: readonly ExportPiece[]) => pieces.map(({ text }) => text).join('');
 
-test('an export that was cut off has the entries of its snapshot alone, and begins anew after a move, forth and back', async () => {
+test('an export that was cut off has the entries of its snapshot alone, and starts over after a move, forth and back', async () => {
   const tenant = 'exported';
   const { db, pool } = server.database;
   await server.createTenant(tenant);

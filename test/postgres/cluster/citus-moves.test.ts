@@ -25,7 +25,7 @@ const server = closeAfterAll(
 );
 for (const tenant of tenants) await server.createTenant(tenant);
 
-test('recording, folding, pages and a chat go on while a shard moves, forth and back, and nothing is lost', async () => {
+test('recording, folding, pages and a chat continue while a shard moves, forth and back, and nothing is lost', async () => {
   const tenant = 'moving';
   const { db, pool } = server.database;
   const token = await server.token(tenant);
@@ -121,7 +121,7 @@ test('a move ends only after a routine that writes to the shard, and nobody writ
   expect(await earlier.call('shard_routines_to_write')).toEqual({ schema: null, copy: true });
   expect(await record(changesOf(tenant, 20, 1))).toEqual(['recorded']);
 
-  // A move back waits for whoever reads the old copy.
+  // A move back waits for readers of the old copy.
   let isBack = false;
   const back = moveTenant(cluster, pool, tenant).finally(() => {
     isBack = true;

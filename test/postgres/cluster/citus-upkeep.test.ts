@@ -186,7 +186,7 @@ async function buildOnWorkers() {
   return { build, state, release: () => worker.query('rollback') };
 }
 
-test('while the workers build an index, no other process drops it or begins it anew', async () => {
+test('while the workers build an index, no other process drops or restarts it', async () => {
   const { db } = server.database;
   const { build, state, release } = await buildOnWorkers();
   expect(await state()).toBe('building');
@@ -197,7 +197,7 @@ test('while the workers build an index, no other process drops it or begins it a
   expect(await state()).toBe('valid');
 });
 
-test('an index whose build broke off on a worker is built anew', async () => {
+test('an index whose build broke off on a worker is rebuilt', async () => {
   const { pool, db } = server.database;
   const { build, state, release } = await buildOnWorkers();
   await cancelIndexBuilds(pool);

@@ -118,7 +118,7 @@ test('two processes give away the quota of a tenant to the last token, and no mo
   expect(await quotas[0]?.state(tenant)).toMatchObject({ used: { output: 1_000_000 }, reserved: { output: 0 } });
 });
 
-test('while a worker is away its tenants get 503 everywhere, and all others go on', async () => {
+test('while a worker is away its tenants get 503 everywhere, and all others continue', async () => {
   const { db, pool } = server.database;
   const names = [...tenants, 'delta', 'epsilon', 'zeta'];
   const [first = ''] = names;

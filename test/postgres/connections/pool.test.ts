@@ -49,7 +49,7 @@ test('a named statement asked by a callback is as the driver answers it: rows, e
   client.release();
 });
 
-test('connections that are lost are replaced, and the process goes on', async () => {
+test('connections that are lost are replaced, and the process continues', async () => {
   const lost: Error[] = [];
   const pool = createPool(database.url, {
     onLostConnection: (error) => lost.push(error),

@@ -61,7 +61,7 @@ test('statements on few connections that are cancelled, late, wrong or good each
   await few.end();
 });
 
-test('a connection that dies ends the statement under way, and the next one prepares anew', async () => {
+test('a connection that dies ends the statement under way, and the next one prepares again', async () => {
   const proxy = await startDatabaseProxy(database.url);
   const behind = createTenantPool(proxy.url, { reads: 2, writes: 0, own: 1, maxSilence: 2_000 });
   const statement = { name: 'dies', text: 'select $1::int as n', values: [1] };

@@ -79,7 +79,7 @@ test('a statement that fails costs no connection and is not tried again', async 
   await pool.end();
 });
 
-test('a preparation that takes too long ends with its connection, and others are served meanwhile', async () => {
+test('a preparation that takes too long ends with its connection, and others are served until then', async () => {
   const pool = createPool(database.url, { maximum: 2, kept: 1 });
   const warm = new WarmConnections({ pool, kept: 1, limit: 200 });
   const client = await pool.connect();

@@ -28,7 +28,7 @@ afterEach(async () => {
 
 afterAll(() => removeDataFolder(dataDir));
 
-test('processes that start at once share one server, and whoever leaves last stops it', async () => {
+test('processes that start at once share one server, and the last to leave stops it', async () => {
   const [one, two, three] = await arriveAtOnce(3);
   expect(new Set([one.url, two.url, three.url]).size).toBe(1);
   const pid = await serverPid();
@@ -41,7 +41,7 @@ test('processes that start at once share one server, and whoever leaves last sto
   expect(await readdir(await cluster())).not.toContain('postmaster.pid');
 });
 
-test('a server that was killed is started anew beside a process that still uses it, at the same address', async () => {
+test('a server that was killed is restarted beside a process that still uses it, at the same address', async () => {
   await keepPort();
   const one = await arrive();
   await ask(one.url, 'set synchronous_commit = on; create table kept (n integer)');
@@ -90,7 +90,7 @@ test('where the port of the last time is taken the server takes another one', as
   await ask(second.url);
 });
 
-test('a cluster that was half made when its process was killed is made anew', async () => {
+test('a cluster that was half made when its process was killed is rebuilt', async () => {
   const fresh = await makeDataFolder();
   // As findHome makes it, so that the half cluster lies where a killed process would have left it.
   const { folder } = await findHome(fresh);
@@ -134,7 +134,7 @@ async function cluster(): Promise<string> {
   return join(await homeOf(dataDir), 'cluster');
 }
 
-/** A file of the cluster, in the hands of whoever the cluster belongs to, whatever the umask of the tests. */
+/** A file of the cluster, owned by the owner of the cluster, whatever the umask of the tests. */
 async function writeForServer(name: string, text: string): Promise<void> {
   const folder = await cluster();
   const path = join(folder, name);

@@ -28,7 +28,7 @@ test('an index is built once, by several processes at a time as well', async () 
   expect(await state()).toEqual(built);
 });
 
-test('an index whose build broke off is built anew', async () => {
+test('an index whose build broke off is rebuilt', async () => {
   await database.pool.query('drop index thing_late');
   const broken = database.pool.query('create unique index concurrently thing_late on thing ((number % 7))');
   await expect(broken).rejects.toThrow('could not create unique index');

@@ -52,7 +52,7 @@ test('on another server, an export that is cut off and resumed has every entry a
   expect(await resumedExport(database, regexes)).toBe(then);
 });
 
-test('a reset empties every column of transaction ids, leaves the schema as it is and writes no entry anew', async () => {
+test('a reset empties every column of transaction ids, leaves the schema as it is and rewrites no entry', async () => {
   const fileOf = async () =>
     (
       await database.pool.query(
@@ -98,7 +98,7 @@ test('another system identifier alone tells another server', async () => {
   await migrateAtOnce(1);
   const after = await lineageAndOrigin();
   expect(after[0].system_identifier).toBe(before[0].system_identifier);
-  // So no process goes on with names that it has read before.
+  // So no process continues with names that it has read before.
   expect(after[0].lineage).not.toBe(before[0].lineage);
 });
 

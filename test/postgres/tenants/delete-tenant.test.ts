@@ -28,7 +28,7 @@ test('a row that is written behind the deletion, and refers to one that is to go
   expect(await deleteTenant(db, 'acme')).toBe(0);
 });
 
-test('the record of a call that ends meanwhile goes as well, and one of a later call is not written', async () => {
+test('the record of a call that ends during it goes as well, and one of a later call is not written', async () => {
   const { pool, db } = database;
   await createTenant(db, 'acme');
   const call = { at: new Date(), operation: 'openai', token: 'own', provider: 'openai', model: 'm', client: 'c' };

@@ -55,7 +55,7 @@ test('answers of a moment that has not come are old, because a clock has gone ba
   expect(await lookOfProcess(used)).toEqual(['acme']);
 });
 
-test('whoever comes while another process looks takes the answers of before, and does not wait', async () => {
+test('a process that comes while another one looks takes the answers of before, and does not wait', async () => {
   await use('acme', 1);
   await lookOfProcess(used);
   await age('0 s');

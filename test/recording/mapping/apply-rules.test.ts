@@ -75,7 +75,7 @@ describe('a pattern', () => {
     );
   });
 
-  test('goes on in each element of an array, and takes a number as a position', () => {
+  test('continues in each element of an array, and takes a number as a position', () => {
     expect(documentOf({ mask: ['a.b'] }, '{"a":[{"b":1},[{"b":2}],{"c":3}]}')).toBe(
       `{"a":[{"b":${masked}},[{"b":${masked}}],{"c":3}]}`,
     );

@@ -9,7 +9,7 @@ import { captureOrders, startCapture, useCaptureDatabases } from './captured.ts'
 
 const databases = useCaptureDatabases();
 
-test('a capture that was stopped goes on where it was, and records nothing twice', async () => {
+test('a capture that was stopped continues where it was, and records nothing twice', async () => {
   const { source, history, setup, running } = await captureOrders(databases);
   await source.pool.query(`insert into orders values (1, 'one', 1)`);
   await eventually(() => entriesOf(history)).toHaveLength(1);
@@ -43,7 +43,7 @@ test('a capture ends that finds a position which it did not write', async () => 
   expect(await entriesOf(history)).toHaveLength(1);
 });
 
-test('capture goes on after either database cut its connections', async () => {
+test('capture continues after either database cut its connections', async () => {
   const { source, history } = await captureOrders(databases);
   const cut = `select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database() and application_name <> 'annals test'`;
   for (let id = 1; id <= 4; id++) {

@@ -47,7 +47,7 @@ describe('a column that the mapping names and the table no longer has', () => {
     await again.running;
   });
 
-  test('a masked column that is renamed stops capture, and its value is nowhere; named as former it goes on and loses nothing', async () => {
+  test('a masked column that is renamed stops capture, and its value is nowhere; named as former it continues and loses nothing', async () => {
     const setup = await captured();
     const { source, running, history, start } = setup;
     await source.pool.query(insert);

@@ -18,7 +18,7 @@ const position: Position = {
 const same = { commitLsn: 1000n, xid: 50, committedAt: 9_000_000n };
 const gap = { gap: expect.stringContaining('does not have the transaction at 0/3E8') };
 
-test('the transaction that was recorded last goes on after what is recorded of it, and what follows is new', () => {
+test('the transaction that was recorded last continues after what is recorded of it, and what follows is new', () => {
   const check = new ResumeCheck(position, 900n);
   expect(check.recordedOf({ ...same, commitLsn: 999n })).toBe('all');
   expect(check.recordedOf(same)).toBe(3);

@@ -46,7 +46,7 @@ const both = [
 ];
 
 describe('a stored generated column in the replica identity', () => {
-  test('is published so that the application goes on, and is not recorded', async () => {
+  test('is published so that the application continues, and is not recorded', async () => {
     const { source, pathsOf, ...setup } = await prepared(stored, mapped('stored'));
     expect((await reportOf(source, setup.tables))?.missing).toEqual([]);
     await startCapture({ source, ...setup }).running;

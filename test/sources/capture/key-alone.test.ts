@@ -24,7 +24,7 @@ test('an update shows what the history had before it, and one that changes nothi
     `begin; update orders set doc = '{"a": 2, "b": [1, 2]}'; update orders set doc = '{"b": [1, 2, 3]}'; update orders set title = 'two'; commit`,
   );
   await running.stop();
-  // A capture that begins anew reads the document from the history.
+  // A capture that starts over reads the document from the history.
   await startCapture(setup).running;
   await source.pool.query(`update orders set title = 'two'; update orders set title = 'three', enabled = true`);
   await eventually(paths).toHaveLength(6);

@@ -136,7 +136,7 @@ describe('a gap is told and never passed over', () => {
     what: string;
     message: string;
     make: (source: SourceDatabase, history: TestDatabase) => Promise<unknown>;
-    /** Whether the slot begins anew, so that what happened meanwhile is missing. */
+    /** Whether the slot starts over, so that what happened since is missing. */
     isLost: boolean;
   }
   const gaps: Gap[] = [
@@ -274,7 +274,7 @@ describe('the snapshot', () => {
     ]);
   });
 
-  test('a snapshot that was broken off begins anew, also without the option', async () => {
+  test('a snapshot that was broken off starts over, also without the option', async () => {
     const setup = await prepared();
     const { source, history } = setup;
     await source.pool.query(`insert into orders values (1, 'one')`);

@@ -68,7 +68,7 @@ const possible = migrations.filter(([what]) => !isOldest || !what.includes('virt
 
 describe('a published table that a migration made unwritable is taken out of the publication', () => {
   test.each(possible)(
-    'at once, where it %s: it has a gap, the others go on, and --resync closes it',
+    'at once, where it %s: it has a gap, the others continue, and --resync closes it',
     async (_what, before, migration, reason, statement) => {
       const { source, setup, changes } = await prepared(before);
       const running = startCapture({ ...setup, choice: { snapshot: true } });

@@ -107,7 +107,7 @@ test('begins before there is a file, and rejects a line by its place', async () 
   expect(following.rejected).toEqual([[7, expect.stringMatching(/^cannot be read as JSON/)]]);
 });
 
-test('goes on with the new file where the old one was renamed, after the end of the old one', async () => {
+test('continues with the new file where the old one was renamed, after the end of the old one', async () => {
   await writeFile(path, line('1'));
   const following = follow();
   await untilRecorded('1');
@@ -141,7 +141,7 @@ test('tells where a file was cut, and reads it from its beginning', async () => 
   await untilRecorded('1', '2', '3');
 });
 
-test('stops where the file that was followed is not there any more, and says from which byte on; goes on where that is accepted', async () => {
+test('stops where the file that was followed is not there any more, and says from which byte on; continues where that is accepted', async () => {
   await writeFile(path, line('1'));
   const first = follow();
   await untilRecorded('1');
@@ -217,7 +217,7 @@ test.each(rotations)(
   },
 );
 
-test('a start in the middle of a compressed file goes on there, and lines without an id keep their identity', async () => {
+test('a start in the middle of a compressed file continues there, and lines without an id keep their identity', async () => {
   await writeFile(path, line('1'));
   const first = follow();
   await untilRecorded('1');

@@ -137,7 +137,7 @@ test('a busy recorder and lost answers: each change is an entry once, and masked
   );
 });
 
-test('a batch whose changes are all rejected, answered 400, is taken: the relay keeps none of it and goes on', async () => {
+test('a batch whose changes are all rejected, answered 400, is taken: the relay keeps none of it and continues', async () => {
   const application = await createApplication(openHistory(), orders, tables);
   const { pool } = application;
   const { url, requests } = await faultyRecorder([]);

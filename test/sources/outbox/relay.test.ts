@@ -102,7 +102,7 @@ test('masked and ignored values are in neither database, and a masked value that
   ]);
 });
 
-test('rows that are there already are recorded by the statements of the guide, and changes go on from them', async () => {
+test('rows that are there already are recorded by the statements of the guide, and changes continue from them', async () => {
   const guide = await readFile(join(import.meta.dirname, '..', '..', '..', 'docs', 'recording', 'outbox.md'), 'utf8');
   const statements = /## Rows that are there already.*?```sql\n(.*?)```/s.exec(guide)?.[1] ?? '';
   const application = await createApplication(

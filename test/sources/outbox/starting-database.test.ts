@@ -38,7 +38,7 @@ test('a relay that is stopped while it waits ends in order, and any other refusa
   await expect(startRelay({ ...application, url: nowhere.href }).ended).rejects.toThrow('the source refuses');
 });
 
-test("commands wait while Annals' own database is starting, and end in order when they are stopped meanwhile", async () => {
+test("commands wait while Annals' own database is starting, and end in order when they are stopped", async () => {
   const application = await createApplication(openHistory(), orders, tables);
   const folder = await mkdtemp(join(tmpdir(), 'annals-starting-'));
   onTestFinished(() => rm(folder, { recursive: true }));

@@ -28,7 +28,7 @@ function change(after: unknown = { a: 1 }): Record<string, unknown> {
   return { op: 'insert', entity: 'parcel', entityId: id, id, at: new Date().toISOString(), after };
 }
 
-/** A tenant whose changes wait: whoever records its first parcel needs its row. */
+/** A tenant whose changes wait: recording its first parcel needs its row. */
 async function heldTenant(tenant: string) {
   const token = await server.token(tenant, { scope, name: tenant });
   const client = await server.database.pool.connect();

@@ -54,7 +54,7 @@ async function deleted(): Promise<{ deletes: number; documents: number }> {
   return rows[0];
 }
 
-test('a truncate that its request has no time for goes on when it is sent again; a strict one is whole or nothing', async () => {
+test('a truncate that its request has no time for continues when it is sent again; a strict one is whole or nothing', async () => {
   await inTransaction(database.db, async (transaction) => {
     const changes = Array.from({ length: documents }, (_none, index) => ({
       kind: 'change' as const,

@@ -39,7 +39,7 @@ export function valueAt(document: JsonObject, path: readonly string[]): JsonMode
   return value;
 }
 
-/** Every value that a path leads to: one that meets an array goes on in each of its elements, at its end as well. */
+/** Every value that a path leads to: one that meets an array continues in each of its elements, at its end as well. */
 export function valuesAt(value: JsonModel, path: readonly string[]): JsonModel[] {
   const [key, ...rest] = path;
   const own: JsonModel[] = [];

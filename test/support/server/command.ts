@@ -39,7 +39,7 @@ export interface CommandHere {
   ended: Promise<Outcome>;
 }
 
-/** Runs a command in this process that goes on until it is stopped, for a test that kills nothing: a start takes a quarter of that of a process. */
+/** Runs a command in this process that continues until it is stopped, for a test that kills nothing: a start takes a quarter of that of a process. */
 export function startHere(args: string[], environment: Record<string, string>): CommandHere {
   const stop = new AbortController();
   const { promise: firstLine, resolve, reject } = Promise.withResolvers<string>();

@@ -127,7 +127,7 @@ export async function runErasureLaw(law: ErasureLaw) {
       // On a machine with much to do it may come to its end before.
       if ((await running.ended).signal === 'SIGKILL') killed += 1;
     }
-    // Whoever is recorded meanwhile cannot be erased to the end.
+    // Somebody who is still recorded cannot be erased to the end.
     isOver = place === subjects.length - 1;
     if (isOver) [recorded, exports] = await working;
     const { code, stderr } = await run(...erase(subject));

@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 /** Where Debian's package golang-golang-x-mod-dev puts its sources. */
 const sources = '/usr/share/gocode';
 
-/** Go's own library is compiled once, and a program is linked anew only where something of it has changed. */
+/** Go's own library is compiled once, and a program is relinked only where something of it has changed. */
 const cache = join(import.meta.dirname, '../../../node_modules/.cache/go');
 
 /** Builds a program of Go that uses `golang.org/x/mod`; undefined where the machine has no Go or not these sources. */

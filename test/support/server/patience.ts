@@ -17,7 +17,7 @@ export async function comesTrueWithin(milliseconds: number, isTrue: () => boolea
   return isTrue();
 }
 
-/** Lets everything else of this process go on for so many milliseconds, and for many turns of its event loop. */
+/** Lets everything else of this process continue for so many milliseconds, and for many turns of its event loop. */
 export async function letOthersWork(milliseconds: number): Promise<void> {
   await comesTrueWithin(milliseconds, () => false);
 }

@@ -15,7 +15,7 @@ export interface PositionLaw {
   tenant: string;
   seed: number;
   recorders: number;
-  /** Of each recorder. One that was killed begins anew. */
+  /** Of each recorder. One that was killed starts over. */
   transactions: number;
   maxDelay: number;
   maxChanges: number;

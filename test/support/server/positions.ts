@@ -3,7 +3,7 @@ import { type PlaceOfPosition, readPlaces } from '../../../src/history/feed/posi
 import type { Database } from '../../../src/postgres/database.ts';
 import type { TestDatabase } from './database.ts';
 
-/** All places of a tenant behind a position, as a reader finds them who goes on from where it stands. */
+/** All places of a tenant behind a position, as a reader finds them who continues from where it stands. */
 export async function placesOf(db: Database, tenant: string, after = 0, atOnce = 7_000): Promise<PlaceOfPosition[]> {
   const places: PlaceOfPosition[] = [];
   for (;;) {

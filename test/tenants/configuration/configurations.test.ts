@@ -119,7 +119,7 @@ test('the mask sent back keeps the secret; as a new secret it is refused', async
   expect((await send('POST', base, '[{"key":"j","value":"********","secured":true}]')).status).toBe(400);
 });
 
-test('the mask never takes the place of a secret: a value that is no longer secured is given anew', async () => {
+test('the mask never takes the place of a secret: a value that is no longer secured is re-entered', async () => {
   await send('POST', base, '[{"key":"open","value":"s3cret","secured":true}]');
   expect(await send('PUT', `${base}/open`, '{"value":"********","secured":false}')).toMatchObject({
     status: 400,

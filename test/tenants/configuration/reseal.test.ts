@@ -31,7 +31,7 @@ test('a key in front seals, reseal finishes the rotation, and then the old key i
   await rotating.context.configuration.replace({ tenant: 'acme', actor: 'Jane Doe' }, 'k1', sent);
   await rotating.close();
 
-  // k2, k3, the outcome of the completion and the signing key; k1 was sealed anew when it changed.
+  // k2, k3, the outcome of the completion and the signing key; k1 was resealed when it changed.
   expect(await reseal([fresh, old])).toEqual({ code: 0, counts: { resealed: 4, current: 1, unreadable: 0 } });
   expect(await reseal([fresh, old])).toEqual({ code: 0, counts: { resealed: 0, current: 5, unreadable: 0 } });
 

@@ -211,7 +211,7 @@ describe('hostile schemas', () => {
     expect((await client.post(path, {})).status).toBe(400);
   });
 
-  test('a schema whose work doubles with each level of a document is stopped, and others are served meanwhile', async () => {
+  test('a schema whose work doubles with each level of a document is stopped, and others are served until then', async () => {
     const checker = createSchemaChecker(new ThreadPool(), 300);
     const both = { properties: { x: { $ref: '#/$defs/a' } }, required: ['y'] };
     const schema = JSON.stringify({ $defs: { a: { anyOf: [both, both, both] } }, $ref: '#/$defs/a' });

@@ -80,7 +80,7 @@ test('the list has the indexes that the service makes itself', async () => {
   ]);
 });
 
-test('the list tells which indexes are not complete, and one whose making was interrupted is made anew', async () => {
+test('the list tells which indexes are not complete, and one whose making was interrupted is rebuilt', async () => {
   const { pool } = server.database;
   const states = async () => (await listed('sort')).map(({ sort, state }) => [sort, state]);
   // A transaction that may write keeps the index from being finished.

@@ -25,7 +25,7 @@ async function used(): Promise<unknown> {
   return [days.at(-1)?.inputTokens, days.at(-1)?.outputTokens];
 }
 
-test('whoever has the answer of a call with an own key sees its tokens', async () => {
+test('a client that has the answer of a call with an own key sees its tokens', async () => {
   for (let call = 1; call <= 3; call += 1) {
     expect(await complete()).toBe(200);
     expect(await used()).toEqual([call * 10, call * 5]);
