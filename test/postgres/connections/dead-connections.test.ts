@@ -89,12 +89,15 @@ describe('a statement of upkeep or of an export', () => {
     },
   );
 
-  test.each(['', '?pooler=transaction'])('continues for as long as the server is at work on it (%s)', async (pooler) => {
-    const long = createTenantPool(proxy.url + pooler, limits);
-    const asked = who.upkeep(() => long.query({ text: 'select 1 as one from pg_sleep(1)' }));
-    expect((await asked).rows).toEqual(answer);
-    await long.end();
-  });
+  test.each(['', '?pooler=transaction'])(
+    'continues for as long as the server is at work on it (%s)',
+    async (pooler) => {
+      const long = createTenantPool(proxy.url + pooler, limits);
+      const asked = who.upkeep(() => long.query({ text: 'select 1 as one from pg_sleep(1)' }));
+      expect((await asked).rows).toEqual(answer);
+      await long.end();
+    },
+  );
 
   test.each(['', '?pooler=transaction'])(
     'ends where the server has answered and the answer is lost (%s)',
