@@ -102,10 +102,7 @@ function secondsOf(retryAfter: string | null): number | undefined {
   return retryAfter !== null && /^\d+$/.test(retryAfter) ? Number(retryAfter) : undefined;
 }
 
-/**
- * Bytes of an answer that the page reads. To read one takes up to some twenty times as much memory, and a browser gives a page 4 GiB at
- * most. Beyond that it ends the page without a word.
- */
+/** Bytes. Parsing takes some twenty times as much memory, and a browser kills a page at 4 GiB. */
 export const maxAnswerBytes = 64 * 1_024 * 1_024;
 
 /** Milliseconds for which the rest of a longer answer is counted. */

@@ -4,10 +4,7 @@ import { isAborted } from './failure.ts';
 
 /** What a view knows of an answer of the service. */
 export interface Requested<Value> {
-  /**
-   * The last answer. It stays while a newer one is on its way, so that nothing on the page moves. Undefined after an error: what
-   * answered something else is not shown beside it.
-   */
+  /** The last answer. It stays until the next one, so that nothing moves; undefined after an error. */
   readonly value: Value | undefined;
   /** Of the last call; undefined where it succeeded. */
   readonly error: unknown;

@@ -121,10 +121,7 @@ export async function signOut(): Promise<void> {
   if (response.status === 200) location.assign(((await response.json()) as { signOutUrl: string }).signOutUrl);
 }
 
-/**
- * Calls the service for the session. A session that has ended shows the sign-in page, at the same address. Throws LongAnswerError
- * where the answer is too long for the page.
- */
+/** Calls the service for the session. A 401 shows the sign-in page at the same address. Throws LongAnswerError. */
 export async function sessionFetch(input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> {
   const headers = new Headers(init.headers);
   // The cookie says who is calling.

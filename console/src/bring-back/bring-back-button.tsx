@@ -14,10 +14,7 @@ interface BringBackButtonProps {
   readonly onDone: () => void;
 }
 
-/**
- * Offers to bring a document of the service back as it was, to those who may write it. Documents of other applications are only recorded
- * here, so nothing is offered for them.
- */
+/** Brings back a document of the service, for those who may write it. Those of other applications are only recorded. */
 export function BringBackButton({ state, onDone }: BringBackButtonProps) {
   const { entity, entityId } = state;
   const [isOpen, setOpen] = useState(false);

@@ -19,10 +19,7 @@ interface Refusal {
   readonly refused: string;
 }
 
-/**
- * Plans to bring a document back as it was. Secrets are not: the history has a mask in their place, which is never written as a value.
- * `today` is the stored document; undefined where it is deleted.
- */
+/** Plans to bring a document back, without secrets: the history masks them. `today`: undefined if it is deleted. */
 export function planOf(kind: OwnKind, then: JsonObject, today: JsonObject | undefined): Plan | Refusal {
   const was = contentOf(kind, then);
   const is = today === undefined ? undefined : contentOf(kind, today);
@@ -55,10 +52,7 @@ function planOfInstance(was: JsonObject, today: JsonObject | undefined): Plan {
   return { today, next: next instanceof Map ? next : was, stays };
 }
 
-/**
- * A value without masks: each is replaced by the value of today, or left out if there is none. An array with a mask stays as a
- * whole, because its places may have moved.
- */
+/** Replaces each mask by the value of today, or drops it. An array with a mask stays whole: items may have moved. */
 function unmasked(was: JsonValue, is: JsonValue | undefined, path: string, stays: string[]): JsonValue | undefined {
   if (was instanceof Map) {
     const next: JsonObject = new Map();

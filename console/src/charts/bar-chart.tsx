@@ -9,10 +9,7 @@ import './bar-chart.css';
 /** What draws comes after the page's own code: the entries below do not wait for it. */
 const loadDrawing = async () => (await import('./draw-bars.ts')).drawBars;
 
-/**
- * Stacked bars over time. One clicks on a bar, drags over a part, or moves with the arrow keys and presses Enter, to narrow the time. The figures
- * of the bar at the pointer or the keyboard are above it.
- */
+/** Stacked bars over time. A click, a drag, or arrow keys and Enter narrow the time. Above are the figures of a bar. */
 export function BarChart(props: BarChartProps) {
   const { label, starts, end, series, zone } = props;
   const host = useRef<HTMLDivElement>(null);

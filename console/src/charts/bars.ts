@@ -125,10 +125,7 @@ function formatsOf(timeZone: string | undefined) {
 
 const dayLength = 86_400;
 
-/**
- * A time below a chart, as short as the distance of the ticks lets it be. At midnight it is the day in place of the clock.
- * Both are seconds.
- */
+/** A time below a chart, as short as the distance of the ticks allows; at midnight the day. Both are seconds. */
 function tickText(at: number, distance: number, zone: TimeZoneChoice): string {
   const time = new Date(at * 1_000);
   const { month, day, minute, second } = formats[zone];

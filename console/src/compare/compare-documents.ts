@@ -13,10 +13,7 @@ type Difference = readonly [path: string, change: PathChange];
 /** Values that a step looks at. */
 const stepSize = 500;
 
-/**
- * Where two documents differ, path by path: keys joined by dots, as in change entries. Numbers are the same where their texts are.
- * Undefined is a document that does not exist.
- */
+/** The differences of two documents by path, keys joined by dots. Compares numbers as text. Undefined: no document. */
 export function* differences(before: JsonValue | undefined, after: JsonValue | undefined): Steps<Difference[]> {
   const found: Difference[] = [];
   // A stack in place of calls: documents may be nested deeper than calls may be.

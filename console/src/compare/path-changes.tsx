@@ -176,10 +176,7 @@ const minLength = 12;
 /** Strings that are shorter are compared before they are drawn. */
 const maxAtOnce = 600;
 
-/**
- * Compares two strings word by word. Long ones are compared after they are drawn, one pair at a time, so that a page with many of
- * them stays responsive. Undefined until then, for values that are no strings, and where a comparison does not help.
- */
+/** Compares two strings word by word, long ones after they are drawn. Undefined until then, and if it does not help. */
 function useComparedWords(before: JsonValue | undefined, after: JsonValue | undefined): ComparedTexts | undefined {
   const pair = useMemo(
     () =>

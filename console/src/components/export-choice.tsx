@@ -15,10 +15,7 @@ interface ExportChoiceProps {
   readonly onChange: (choice: ExportChoice) => void;
 }
 
-/**
- * The fields of a form for the file of an export. The context is offered to those who may read it, and proof to those who may
- * read the proof of a history that is sealed.
- */
+/** The choices for the file of an export: context for those who may read it, proof if the history is sealed. */
 export function ExportChoiceFields({ choice, onChange }: ExportChoiceProps) {
   // The state of a log that is not there is 404, which the browser would log as an error.
   const { value: isSealed = false } = useRequest(allows('changelog.proof_read') ? 'sealed' : undefined, readSealed);

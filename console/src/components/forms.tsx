@@ -254,10 +254,7 @@ export function CheckField({ checked, disabled = false, onCheck, children }: Che
   );
 }
 
-/**
- * The service's details of an error, each at its part of a form. `rest`: the error, unless all of it is at parts of the form. `partOf`
- * names the part for a field of the service.
- */
+/** The service's details of an error by part of a form, named by `partOf`. `rest`: the error unless all have a part. */
 export function placedDetails<Part extends string>(error: unknown, partOf: (field: string) => Part | undefined) {
   const details = error instanceof ApiError ? error.details : [];
   const parts: Partial<Record<Part, string>> = {};

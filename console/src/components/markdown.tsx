@@ -8,10 +8,7 @@ import './values.css';
 /** Characters. A longer text is shown as written: laying it out again for each new word would block the page. */
 const maxLength = 50_000;
 
-/**
- * Markdown from a model. Every part becomes an element of the page, so nothing in the text can be markup: HTML stays text, only addresses of
- * the web become links, and pictures are links too.
- */
+/** Markdown from a model, without markup: HTML stays text, and only addresses of the web become links, pictures too. */
 export function MarkdownText({ text }: { readonly text: string }) {
   const tokens = useMemo(
     () => (text.length > maxLength ? undefined : lexer(text, { gfm: true, breaks: true })),

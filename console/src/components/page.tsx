@@ -36,10 +36,7 @@ export interface View {
   readonly Content: ComponentType;
 }
 
-/**
- * The tabs of all views that the client may see, and below them the view of the address. `root` is the address of the
- * page.
- */
+/** The tabs of all views that the client may see, and the view of the address. `root`: the address of the page. */
 export function TabbedViews({ root, label, views }: { root: string; label: string; views: readonly View[] }) {
   const allowed = views.filter(({ scopes }) => allows(...scopes));
   // Without an address the page may be the first one of a session.

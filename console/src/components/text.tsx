@@ -7,10 +7,7 @@ interface NameProps {
   readonly class?: string;
 }
 
-/**
- * A name or another text from data. Its direction cannot reach the text around it, and invisible characters are shown as
- * signs with their code.
- */
+/** A text from data. Its direction stays inside, and invisible characters are shown as signs with their code. */
 export function Name({ text, as, class: name }: NameProps) {
   const isolated = <bdi>{text === '' ? <span class="muted">(empty)</span> : <Text text={text} />}</bdi>;
   const Tag = as ?? (name === undefined ? undefined : 'span');

@@ -20,10 +20,7 @@ type LastByActor = Map<string, NumberedEntry>;
 /** Paths that a step looks at. */
 const stepSize = 500;
 
-/**
- * Finds who touched a path of the document. A change of what contains the path, or of what it contains, touches it. Takes changes from the
- * newest on.
- */
+/** Who touched a path: a change of it, of what contains it, or of what it contains. Takes the newest changes first. */
 export function* touchesOfPaths(changes: Iterable<NumberedEntry>): Steps<(path: string) => Touches | undefined> {
   const own = new Map<string, LastByActor>();
   const inside = new Map<string, LastByActor>();

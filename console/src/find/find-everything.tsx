@@ -11,7 +11,7 @@ import { documentsOf } from '../document/document-view.ts';
 import { historyOf } from '../history/history-view.ts';
 import { allTime } from '../history/time-choices.ts';
 import { writtenPath } from '../query-text/edit-query.ts';
-import { knownViews, readViews, targetOfView } from '../views/views.tsx';
+import { knownViews, readViews, targetOfView } from '../views/known-views.ts';
 import { type FoundGroup, hasWords, type Source, wordPattern } from './found.ts';
 
 /** A text that is a query is one thing that is found: its history. */
@@ -24,11 +24,7 @@ const query: Source = {
 /** What some words find in everything that the session may see. */
 type FindEverything = (text: string, signal: AbortSignal) => Promise<readonly FoundGroup[]>;
 
-/**
- * Looks through everything that the session may see, all at once, and through the sources of the caller after that. The groups are in the
- * order of the sources, without those that found nothing. What does not depend on the text is read once while the caller is on
- * the page.
- */
+/** Searches all that the session may see, then `more`; omits empty groups. Reads once what is the same for any text. */
 export function useFindEverything(more: readonly Source[] = []): FindEverything {
   const { find, stop } = useMemo(() => {
     const controller = new AbortController();
@@ -81,10 +77,7 @@ function isQuery(text: string): boolean {
 /** Things of one kind that are shown. */
 const size = 6;
 
-/**
- * What the history has names for, in the order in which what was found is shown. `firstPaths` reads the first of all fields,
- * which do not depend on the text.
- */
+/** The sources of names of the history, in order. `firstPaths` reads the first of all fields, which fit any text. */
 const sourcesWith = (firstPaths: () => Promise<readonly string[]>): readonly Source[] => [
   {
     title: 'Saved views',

@@ -39,10 +39,7 @@ export function queryOfDocumentField(field: DocumentField): string {
   return queryOfDocument(field, `path:${writtenValue(field.path)}`);
 }
 
-/**
- * The query for the changes that gave a field of a document a value, and for those that took it away. Undefined for a value that a query
- * cannot ask for.
- */
+/** The query for changes to and from a value of a field. Undefined for a value that a query cannot have. */
 export function queryOfValue(field: DocumentField, value: JsonValue): string | undefined {
   const written = writtenScalar(value);
   if (written === undefined) return undefined;

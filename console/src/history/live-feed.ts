@@ -35,10 +35,7 @@ const maxWait = 2_000;
 
 const unbegun: LiveView = { state: { name: 'connecting' }, changes: [], readAt: undefined, beganLateAt: undefined };
 
-/**
- * What is recorded and matches a query from the moment on at which the page is read. It resumes by its cursor: after a lost connection,
- * and after it was turned off, as in a hidden tab.
- */
+/** New changes of a query since the page was read. Resumes by its cursor after a lost connection or a hidden tab. */
 class LiveFeed {
   readonly view = signal<LiveView>(unbegun);
   readonly #q: string;
@@ -80,10 +77,7 @@ class LiveFeed {
     this.#begun.resolve();
   }
 
-  /**
-   * Reads the page after the feed has begun, so that every change is in one of them at least. A page that is not the newest one has
-   * nothing of what is new. Throws what the feed answered to a wrong query.
-   */
+  /** Reads the page after the feed has started, so that no change is in neither. Throws the error of a wrong query. */
   async read(read: () => Promise<EntryPage>, { isNewest }: { readonly isNewest: boolean }): Promise<EntryPage> {
     if (this.#isOver()) {
       this.#cursor = undefined;

@@ -13,10 +13,7 @@ interface LiveLineProps {
   readonly onShow: () => void;
 }
 
-/**
- * What was recorded since the page was read, and whether all of it is known. Its room is reserved, so nothing moves
- * before the reader asks for it.
- */
+/** The changes since the page was read, and whether all are known. Its room is reserved, so nothing moves. */
 export function LiveLine({ view, onShow }: LiveLineProps) {
   const { changes } = view;
   const last = changes.at(-1);

@@ -49,10 +49,7 @@ interface QueryCheck {
   readonly accepted: string | undefined;
 }
 
-/**
- * Checks a query by its list, so that a wrong query costs one request. `q` is what the reader wrote of `sent`. A query that was
- * accepted stays so while its pages are turned.
- */
+/** Checks a query by its list, at no further request. `q`: the reader’s part of `sent`. Paging keeps the result. */
 export function useQueryCheck(
   list: Requested<unknown>,
   { q, sent }: { readonly q: string; readonly sent: string },

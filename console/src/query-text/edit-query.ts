@@ -102,10 +102,7 @@ export function withTime(q: string, bounds: TimeBounds): string {
   return joined(without(q, timeTerms(q)), writtenTime(bounds));
 }
 
-/**
- * The time that the query looks at from a moment on; empty where it says nothing about time. Undefined where it says something else:
- * two terms, an end without a beginning, another comparison.
- */
+/** The bounds of a query’s time; empty without one. Undefined for two terms, no beginning, or another comparison. */
 export function boundsOfTime(q: string): TimeBounds | undefined {
   const [term, ...more] = timeTerms(q);
   if (term === undefined) return {};
@@ -203,10 +200,7 @@ const otherValue = /^(?:-?\d|(?:true|false|null|exists|missing)$)/;
 /** Characters of a value that still fits into a query, beside its other terms. */
 const maxLength = 400;
 
-/**
- * A value of a document as the value of `before` or `after`; undefined for one that a query cannot ask for: an object, a list,
- * a masked or a long value, a text that no query may hold.
- */
+/** A value of a document as the value of `before` or `after`; undefined for one that a query cannot have. */
 export function writtenScalar(value: JsonValue): string | undefined {
   if (value === null || typeof value === 'boolean') return String(value);
   if (value instanceof JsonNumber) return value.text.length > maxLength ? undefined : value.text;

@@ -8,10 +8,7 @@ interface DividedQuery {
   readonly range: string;
 }
 
-/**
- * Divides a query for a view. A time that begins as one of the choices would, up to an hour ago, is that choice: it moves on with
- * the clock. What is no plain range stays in the query.
- */
+/** Divides a query for a view. A time within an hour of a choice becomes that choice; other terms stay in the query. */
 export function divided(q: string, now: number): DividedQuery {
   const bounds = boundsOfTime(q);
   if (bounds !== undefined) return { q: withTime(q, {}), range: rangeOf(bounds, now) };

@@ -9,8 +9,8 @@ import { Name } from '../components/text.tsx';
 import { tell } from '../components/toasts.ts';
 import { timeChoices } from '../history/time-choices.ts';
 import { navigate } from '../router/router.tsx';
+import { changeView, knownViews, moveView, readViews, targetOfView } from './known-views.ts';
 import { divided, rangeText } from './saved-views.ts';
-import { changeView, knownViews, moveView, readViews, targetOfView } from './views.tsx';
 
 /** Renames the saved views, orders them, and deletes them. */
 export function EditViews({ onClose }: { readonly onClose: () => void }) {

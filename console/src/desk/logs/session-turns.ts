@@ -8,10 +8,7 @@ export interface SessionTurn {
   readonly answer: string | undefined;
 }
 
-/**
- * Puts the requests of a session together with their texts. The logs keep no text of a chat; jobs keep theirs, and this tab
- * has the chats that were made in it.
- */
+/** Joins the requests of a session with their texts. Logs have none; jobs keep theirs, the tab those of its chats. */
 export function turnsOf(
   logs: readonly RequestLog[],
   { jobs, conversation }: { readonly jobs: readonly Job[]; readonly conversation: Conversation | undefined },
