@@ -2,7 +2,7 @@ import type { Config } from '../core/config/config.ts';
 import type { ExportHistory } from '../core/export-history.ts';
 import { createExportHistory } from '../history/export/export-history.ts';
 import { createFeed, type Feed } from '../history/feed/feed.ts';
-import { type Follow, Follower } from '../history/feed/follower.ts';
+import { type Follow, HistoryFollower } from '../history/feed/follower.ts';
 import { createFeedReads } from '../history/feed/read-matches.ts';
 import { createHistoryReads, type HistoryReads } from '../history/history-reads.ts';
 import { createHistoryTexts, type HistoryTexts } from '../history/history-texts.ts';
@@ -49,7 +49,7 @@ export function createHistory(
   const now = () => clock.now();
   const history = { pool, db, regexes, now, dictionaries };
   const onError = (error: unknown) => logger.warn({ err: error }, 'following the change history failed; retrying');
-  const follower = new Follower({ db, isDistributed: () => isDistributed(vital.pool), onError });
+  const follower = new HistoryFollower({ db, isDistributed: () => isDistributed(vital.pool), onError });
   closing.defer(() => follower.close());
   const follow: Follow = (...followed) => follower.follow(...followed);
   const findPage = createFindPage(history);

@@ -69,7 +69,7 @@ import { maxWordCharacters } from '../../src/history/documents/words.ts';
 import { maxPageBytes } from '../../src/history/entries/entry-store.ts';
 import { maxEntriesOfFile } from '../../src/history/export/csv-file.ts';
 import { longPortions, maxPortionBytes, maxUnsent, streamTime } from '../../src/history/feed/event-stream.ts';
-import { maxAnswerBytes } from '../../src/history/feed/feed-answer.ts';
+import { maxAnswerBytes } from '../../src/history/feed/feed.ts';
 import { maxPlaces } from '../../src/history/feed/positions.ts';
 import { feedAnswers } from '../../src/history/feed/routes.ts';
 import { feedLimits } from '../../src/history/feed/schemas.ts';

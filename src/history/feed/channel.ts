@@ -6,23 +6,21 @@ import type { Follow } from './follower.ts';
 import type { Position } from './positions.ts';
 import type { FeedItem, FeedReads, Matches } from './read-matches.ts';
 
-/** Learns how the reading fares, which retries by itself. */
+/** Observes reads, which are retried automatically. */
 export interface FeedObserver {
   /** A read, or a look for new positions, failed and will be retried. */
   onFailure(failure: unknown): void;
-  /** A read succeeded. */
   onSuccess(): void;
 }
 
-/** What a reader gets of a channel. */
 export interface ChannelReader {
   take(matches: Matches): void;
-  /** The channel cannot go on. */
+  /** The channel ended with an error. */
   fail(error: unknown): void;
   readonly observer?: FeedObserver | undefined;
 }
 
-export interface ChannelOptions {
+interface ChannelOptions {
   readonly tenant: string;
   readonly q: string;
   readonly withContext: boolean;
@@ -31,24 +29,24 @@ export interface ChannelOptions {
   onError(error: unknown): void;
 }
 
-/** Of one read. */
+/** Limits of one read. */
 const maxItems = 1_000;
 const maxBytes = 256 * 1024;
 /** Bytes of the last items that a channel keeps, for readers who are a little behind. */
 const maxKeptBytes = 64 * 1024;
-/** Milliseconds until it looks without news: whether the database was restored meanwhile. */
+/** Milliseconds between reads without news, in case the database was restored. */
 const lookEvery = 15_000;
 /** Milliseconds after a read that failed. */
 const pauseAfterFailure = 1_000;
 
 /**
- * Reads on at the end of a tenant's positions for all readers of one query: what is new is read once, and its text made once.
- * A reader who is behind joins when it has come as far by itself.
+ * Reads new positions of a tenant for all readers of one query, so that each change is read and serialized once. A reader
+ * that is behind joins when it has caught up by itself.
  */
 export class Channel {
   readonly #options: ChannelOptions;
   readonly #readers = new Map<ChannelReader, number>();
-  /** What was read last, oldest first: all that matches behind `#keptFrom`. */
+  /** The last items, oldest first: everything that matches behind `#keptFrom`. */
   #kept: FeedItem[] = [];
   #keptBytes = 0;
   #keptFrom: number;
@@ -59,33 +57,30 @@ export class Channel {
   #reading: Promise<void> | undefined;
   #hasNews = false;
 
-  /** `begin`: where a reader stands that has caught up. */
+  /** `begin`: where the first reader has caught up. */
   constructor(options: ChannelOptions, begin: Matches) {
     this.#options = options;
     this.#reached = { ...begin, items: [], expired: 0 };
     this.#keptFrom = begin.reached.position;
-    this.#unfollow = options.follow(
-      options.tenant,
-      () => this.#onNews(),
-      (error) => this.#tellFailure(error),
-    );
+    const onNews = () => this.#onNews();
+    this.#unfollow = options.follow(options.tenant, onNews, (error) => this.#reportFailure(error));
     clearOnErasure(this);
-    this.#looking = setInterval(() => this.#onNews(), lookEvery).unref();
+    this.#looking = setInterval(onNews, lookEvery).unref();
   }
 
-  /** Whether it has no readers any more, or could not go on. */
+  /** Whether its last reader has left, or it failed. */
   get hasEnded(): boolean {
     return this.#stop.aborted;
   }
 
-  /** Drops the changes that it keeps. Readers who join behind what it has read find no channel then. */
+  /** Drops the items that it keeps. Readers behind the last read can then not join. */
   clear(): void {
     this.#kept = [];
     this.#keptBytes = 0;
     this.#keptFrom = this.#reached.reached.position;
   }
 
-  /** Adds a reader that stands there; false if the channel is too far ahead of it. */
+  /** Adds a reader at a position; false if the channel is too far ahead of it. */
   join(reader: ChannelReader, { position }: Position): boolean {
     if (position < this.#keptFrom || this.#stop.aborted) return false;
     this.#readers.set(reader, position);
@@ -103,19 +98,19 @@ export class Channel {
 
   #onNews(): void {
     this.#hasNews = true;
-    this.#reading ??= this.#readOn().finally(() => {
+    this.#reading ??= this.#readNews().finally(() => {
       this.#reading = undefined;
     });
   }
 
-  async #readOn(): Promise<void> {
+  async #readNews(): Promise<void> {
     const { tenant, q, withContext, reads, onError } = this.#options;
     while (this.#hasNews && !this.#stop.aborted) {
       this.#hasNews = false;
       const after = this.#reached.reached;
       try {
-        const asked = { q, withContext, after, maxItems, maxBytes, signal: this.#stop };
-        const matches = await reads.readMatches(tenant, asked);
+        const options = { q, withContext, after, maxItems, maxBytes, signal: this.#stop };
+        const matches = await reads.readMatches(tenant, options);
         for (const { observer } of this.#readers.keys()) observer?.onSuccess();
         if (!matches.caughtUp) this.#hasNews = true;
         this.#take(matches);
@@ -127,14 +122,14 @@ export class Channel {
           return;
         }
         onError(error);
-        this.#tellFailure(error);
+        this.#reportFailure(error);
         this.#hasNews = true;
         await rest(pauseAfterFailure, new AbortController().signal);
       }
     }
   }
 
-  #tellFailure(failure: unknown): void {
+  #reportFailure(failure: unknown): void {
     for (const { observer } of this.#readers.keys()) observer?.onFailure(failure);
   }
 
@@ -162,7 +157,7 @@ export class Channel {
   }
 
   #end(): void {
-    this.#stop.abort(new Error('nobody reads the channel any more'));
+    this.#stop.abort(new Error('the last reader of the channel has left'));
     this.#unfollow();
     clearInterval(this.#looking);
   }

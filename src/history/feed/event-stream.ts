@@ -4,7 +4,7 @@ import { AccessTokenFault } from '../../http/credentials.ts';
 import { RestoredCursor } from './feed-cursor.ts';
 import type { FeedItem, Matches } from './read-matches.ts';
 
-/** The events of a portion, as they are sent. Readers of one channel have the same items, and share their bytes. */
+/** The events of a portion as bytes. Readers of one channel have the same items, and share them. */
 const bytesOf = new WeakMap<readonly FeedItem[], Buffer>();
 
 function changeEvents(items: readonly FeedItem[]): Buffer {
@@ -17,56 +17,54 @@ function event(name: string, id: string, data: object): string {
   return `id: ${id}\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
-/** Milliseconds after which a client connects again whose stream has ended. */
+/** Milliseconds after which a client reconnects. */
 const retry = 5_000;
-/** Bytes that a client has not taken: with more at the end of the positions it is cut off (delivery 2). */
+/** A client that has caught up is cut off with more unsent bytes (delivery 2). */
 export const maxUnsent = 1024 * 1024;
 /**
- * Bytes of a portion before that end, where each reader has texts of its own. No more is read while the client has not taken so
- * many. A single change may have more; where `longPortions` has no room for it, the client comes again by its last id.
+ * Bytes of a portion for a client that has not caught up, whose texts are its own. Nothing more is read while so many are
+ * unsent. A single change may be longer; if `longPortions` has no room for it, the client reconnects with its last id.
  */
 export const maxPortionBytes = 64 * 1024;
 export const longPortions = { places: 64 * 1024 * 1024, name: 'bytes of long changes of the feed' };
-/** Positions without an event, and milliseconds, after which a client is told where the stream is. */
+/** Positions, and milliseconds, without an event after which a client gets the position of the stream. */
 const positionsOfSilence = 10_000;
 export const silence = 15_000;
-/** Milliseconds. A random time on each side keeps clients from coming back all at once. */
+/** Milliseconds. The random spread keeps clients from reconnecting all at once. */
 export const streamTime = { mean: 15 * 60_000, spread: 60_000 };
-/** Milliseconds between two looks at all streams of the process: at their time, their silence and their credentials. */
-const lookEvery = 1_000;
+/** Milliseconds between checks of all streams of the process: of their time, silence and credentials. */
+const checkEvery = 1_000;
 
-export interface StreamOptions {
-  /** What the body is piped into. */
+interface EventStreamOptions {
   readonly response: Writable;
   /** Rejects with an AccessTokenFault once the credentials have ended. */
   readonly verifyAgain: () => Promise<void>;
-  /** Where the reading begins. */
   readonly begin: { readonly position: number; readonly cursor: string };
   readonly portions: AsyncIterable<Matches>;
   /** Ends the portions. */
   readonly reading: AbortController;
-  /** The first of them, or why there is none. */
+  /** The first portion, or why there is none. */
   readonly first: Matches | RestoredCursor;
-  /** Takes memory for a portion that is longer than `maxPortionBytes`; undefined: there is none now. */
+  /** Takes memory for a portion longer than `maxPortionBytes`; undefined: none is free. */
   readonly takeMemory: (bytes: number) => Release | undefined;
 }
 
 /** A feed as server-sent events. */
 export class EventStream {
   readonly body: Readable;
-  readonly #options: StreamOptions;
+  readonly #options: EventStreamOptions;
   readonly #endsAt: number;
   #cursor: string;
   #position: number;
   #passed = 0;
-  #spokenAt = performance.now();
+  #sentAt = performance.now();
   #drained: (() => void) | undefined;
   #releaseMemory: Release | undefined;
   #hasEnded = false;
 
-  constructor(options: StreamOptions) {
+  constructor(options: EventStreamOptions) {
     this.#options = options;
-    this.#endsAt = this.#spokenAt + streamTime.mean + streamTime.spread * (2 * Math.random() - 1);
+    this.#endsAt = this.#sentAt + streamTime.mean + streamTime.spread * (2 * Math.random() - 1);
     this.#cursor = options.begin.cursor;
     this.#position = options.begin.position;
     const drained = () => this.#drained?.();
@@ -88,7 +86,7 @@ export class EventStream {
     return this.#hasEnded;
   }
 
-  /** Sends until the client goes or the stream ends. */
+  /** Sends until the client disconnects or the stream ends. */
   async run(): Promise<void> {
     const { first, portions } = this.#options;
     try {
@@ -107,7 +105,7 @@ export class EventStream {
     }
   }
 
-  /** Ends it: the client goes on by its last id. */
+  /** Ends the stream: the client resumes with its last id. */
   end(): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
@@ -116,16 +114,16 @@ export class EventStream {
     this.#options.reading.abort();
   }
 
-  /** To be called now and then. */
-  look(now: number): void {
+  /** To be called regularly. */
+  check(now: number): void {
     if (now >= this.#endsAt) {
       this.end();
       return;
     }
     if (this.#unsent() === 0) this.#releaseMemory?.();
-    if (now - this.#spokenAt >= silence) this.#sendPosition();
+    if (now - this.#sentAt >= silence) this.#sendPosition();
     this.#options.verifyAgain().catch((error: unknown) => {
-      // While the database is away nobody can say.
+      // While the database is away, the credentials cannot be checked.
       if (error instanceof AccessTokenFault) this.end();
     });
   }
@@ -155,27 +153,26 @@ export class EventStream {
     }
   }
 
-  /** Holds memory until the client has taken what is unsent. Returns whether there was some. */
+  /** Holds memory until the client has taken what is unsent. Returns whether there was enough. */
   #holdMemory(bytes: number): boolean {
     this.#releaseMemory?.();
     this.#releaseMemory = this.#options.takeMemory(bytes);
     return this.#releaseMemory !== undefined;
   }
 
-  /** Bytes that are still here. What the operating system has taken is the client's. */
+  /** Bytes in this process. Those in the operating system count as sent. */
   #unsent(): number {
     return this.body.readableLength + this.#options.response.writableLength;
   }
 
   #sendPosition(expired = 0): void {
     this.#passed = 0;
-    const told = expired === 0 ? {} : { expired };
-    this.#send(event('position', this.#cursor, { position: this.#position, ...told }));
+    this.#send(event('position', this.#cursor, { position: this.#position, ...(expired > 0 && { expired }) }));
   }
 
   #send(text: string | Buffer): void {
     if (this.#hasEnded) return;
-    this.#spokenAt = performance.now();
+    this.#sentAt = performance.now();
     this.body.push(text);
   }
 }
@@ -183,12 +180,12 @@ export class EventStream {
 /** The streams of a process, with one timer. They end when the service stops. */
 export class OpenStreams {
   readonly #streams = new Set<EventStream>();
-  #looking: NodeJS.Timeout | undefined;
+  #checking: NodeJS.Timeout | undefined;
 
   /** Runs a stream until it ends. */
   async run(stream: EventStream): Promise<void> {
     this.#streams.add(stream);
-    this.#looking ??= setInterval(() => this.#look(), lookEvery).unref();
+    this.#checking ??= setInterval(() => this.#check(), checkEvery).unref();
     try {
       await stream.run();
     } finally {
@@ -198,13 +195,13 @@ export class OpenStreams {
   }
 
   close(): void {
-    clearInterval(this.#looking);
-    this.#looking = undefined;
+    clearInterval(this.#checking);
+    this.#checking = undefined;
     for (const stream of this.#streams) stream.end();
   }
 
-  #look(): void {
+  #check(): void {
     const now = performance.now();
-    for (const stream of this.#streams) stream.look(now);
+    for (const stream of this.#streams) stream.check(now);
   }
 }

@@ -6,8 +6,8 @@ const positionBytes = 6;
 const fingerprintBytes = 4;
 
 /**
- * An opaque text that stands for a position of a tenant and its fingerprint, always the same one: encrypted, and bound to the
- * tenant. It does not expire, and it goes with any query.
+ * An opaque text that stands for a position of a tenant and its fingerprint, always the same text: encrypted, and bound to
+ * the tenant. It does not expire, and is valid for any query.
  */
 export function sealFeedCursor(sealer: Sealer, tenant: string, { position, fingerprint }: Position): string {
   const content = Buffer.alloc(positionBytes + fingerprintBytes);
@@ -16,7 +16,7 @@ export function sealFeedCursor(sealer: Sealer, tenant: string, { position, finge
   return Buffer.from(sealer.sealAlike(content, purposeOf(tenant))).toString('base64url');
 }
 
-/** The position of a cursor. Throws validation_violation for any text that `sealFeedCursor` has not made for this tenant. */
+/** The position of a cursor. Throws validation_violation for any other text than `sealFeedCursor` of this tenant gives. */
 export function openFeedCursor(sealer: Sealer, tenant: string, cursor: string, field = 'after'): Position {
   const sealed = Buffer.from(cursor, 'base64url');
   // There is one canonical form: no padding, no other alphabet, no unused bits in the last character.
@@ -28,7 +28,7 @@ export function openFeedCursor(sealer: Sealer, tenant: string, cursor: string, f
   return { position: content.readUIntBE(0, positionBytes), fingerprint: content.readInt32BE(positionBytes) };
 }
 
-/** The error of a cursor whose position is another one now, or is not there yet: the database was restored. */
+/** The database was restored: the position of the cursor differs, or does not exist yet. */
 export class RestoredCursor extends AnnalsError {
   /** The cursor before the oldest entry that is kept. */
   readonly oldest: string;

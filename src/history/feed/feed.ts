@@ -1,15 +1,16 @@
 import { AnnalsError } from '../../core/errors.ts';
+import type { Release, Semaphore } from '../../core/fairness/semaphore.ts';
 import { rest } from '../../core/repeat.ts';
 import { Channel, type ChannelReader, type FeedObserver } from './channel.ts';
 import type { Follow } from './follower.ts';
-import type { Position } from './positions.ts';
+import { maxPlaces, type Position } from './positions.ts';
 import type { FeedReads, Matches, MatchOptions } from './read-matches.ts';
 
-export interface FollowOptions {
+interface FollowOptions {
   readonly q: string;
   readonly withContext: boolean;
   readonly after: Position;
-  /** Of one read behind the end of the positions. */
+  /** Limits of one read while the reader has not caught up. */
   readonly maxItems: number;
   readonly maxBytes: number;
   /** Ends the reading. */
@@ -17,29 +18,28 @@ export interface FollowOptions {
   readonly observer?: FeedObserver | undefined;
 }
 
-/** What goes out of the history, as it happens. */
+/** The changes of a history, as they happen. */
 export interface Feed extends FeedReads {
   readonly follow: Follow;
   /**
-   * Reads on from a position for as long as the caller wants: first what is there, portion by portion, then what comes. Each
-   * portion goes on where the one before ended; `caughtUp` says whether the next one has to be waited for. Rejects as
-   * `readMatches` does, but retries while the database is away, and tells the observer.
+   * Reads from a position on until the signal ends it: first the existing positions, portion by portion, then new ones.
+   * `caughtUp` says whether the next portion has to be waited for. Rejects as `readMatches` does, but retries while the
+   * database is away, and notifies the observer.
    */
-  portions(tenant: string, asked: FollowOptions): AsyncGenerator<Matches, void>;
+  portions(tenant: string, options: FollowOptions): AsyncGenerator<Matches, void>;
 }
 
-/** Milliseconds. */
-const pauseAfterFailure = 1_000;
-/** Milliseconds until a reader looks again who found that there is more and could not read it. */
-const pauseBeforeUnread = 1_000;
+/** Milliseconds after a read that failed, and after one that could not read what follows. */
+const pause = 1_000;
 
 export function createFeed(
   reads: FeedReads,
   { follow, onError }: { follow: Follow; onError: (error: unknown) => void },
 ): Feed {
-  /** Of each query with readers who have caught up. */
+  /** One for each query with readers who have caught up. */
   const channels = new Map<string, Channel>();
 
+  /** Returns how the reader leaves; undefined if the channel is too far ahead of it. */
   function join(tenant: string, { q, withContext }: FollowOptions, reader: ChannelReader, found: Matches) {
     const key = JSON.stringify([tenant, withContext, q]);
     const leave = (channel: Channel) => {
@@ -48,15 +48,15 @@ export function createFeed(
     const known = channels.get(key);
     if (known?.join(reader, found.reached) === true) return () => leave(known);
     if (known !== undefined && !known.hasEnded) return undefined;
-    const made = new Channel({ tenant, q, withContext, reads, follow, onError }, found);
-    channels.set(key, made);
-    made.join(reader, found.reached);
-    return () => leave(made);
+    const created = new Channel({ tenant, q, withContext, reads, follow, onError }, found);
+    channels.set(key, created);
+    created.join(reader, found.reached);
+    return () => leave(created);
   }
 
-  async function* portions(tenant: string, asked: FollowOptions): AsyncGenerator<Matches, void> {
-    const { q, withContext, maxItems, maxBytes, signal, observer } = asked;
-    let { after } = asked;
+  async function* portions(tenant: string, options: FollowOptions): AsyncGenerator<Matches, void> {
+    const { q, withContext, maxItems, maxBytes, signal, observer } = options;
+    let { after } = options;
     while (!signal.aborted) {
       const found = await readPatiently(tenant, { q, withContext, after, maxItems, maxBytes, signal }, observer);
       if (found === undefined) return;
@@ -64,29 +64,29 @@ export function createFeed(
       after = found.reached;
       if (found.caughtUp) {
         const queue = new Queue(observer);
-        const leave = join(tenant, asked, queue, found);
+        const leave = join(tenant, options, queue, found);
         try {
           yield found;
-          if (leave !== undefined) yield* queue.taken(signal);
+          if (leave !== undefined) yield* queue.matches(signal);
         } finally {
           leave?.();
         }
       } else {
         yield found;
       }
-      if (isStuck) await rest(pauseBeforeUnread, signal);
+      if (isStuck) await rest(pause, signal);
     }
   }
 
   async function readPatiently(
     tenant: string,
-    asked: MatchOptions & { signal: AbortSignal },
+    options: MatchOptions & { signal: AbortSignal },
     observer: FeedObserver | undefined,
   ): Promise<Matches | undefined> {
-    const { signal } = asked;
+    const { signal } = options;
     while (!signal.aborted) {
       try {
-        const matches = await reads.readMatches(tenant, asked);
+        const matches = await reads.readMatches(tenant, options);
         observer?.onSuccess();
         return matches;
       } catch (error) {
@@ -94,7 +94,7 @@ export function createFeed(
         if (error instanceof AnnalsError && error.status < 500) throw error;
         onError(error);
         observer?.onFailure(error);
-        await rest(pauseAfterFailure, signal);
+        await rest(pause, signal);
       }
     }
     return undefined;
@@ -106,7 +106,7 @@ export function createFeed(
 /** What a channel has sent and the reader has not taken yet. */
 class Queue implements ChannelReader {
   readonly observer: FeedObserver | undefined;
-  #matches: Matches[] = [];
+  #waiting: Matches[] = [];
   #failure: { error: unknown } | undefined;
   #wake: (() => void) | undefined;
 
@@ -115,7 +115,7 @@ class Queue implements ChannelReader {
   }
 
   take(matches: Matches): void {
-    this.#matches.push(matches);
+    this.#waiting.push(matches);
     this.#wake?.();
   }
 
@@ -124,15 +124,15 @@ class Queue implements ChannelReader {
     this.#wake?.();
   }
 
-  async *taken(signal: AbortSignal): AsyncGenerator<Matches, void> {
+  async *matches(signal: AbortSignal): AsyncGenerator<Matches, void> {
     const onAbort = () => this.#wake?.();
     signal.addEventListener('abort', onAbort);
     try {
       while (!signal.aborted) {
-        const matches = this.#matches;
-        this.#matches = [];
+        const matches = this.#waiting;
+        this.#waiting = [];
         yield* matches;
-        if (this.#matches.length > 0) continue;
+        if (this.#waiting.length > 0) continue;
         if (this.#failure !== undefined) throw this.#failure.error;
         const { promise, resolve } = Promise.withResolvers<void>();
         this.#wake = resolve;
@@ -143,4 +143,65 @@ class Queue implements ChannelReader {
       signal.removeEventListener('abort', onAbort);
     }
   }
+}
+
+interface FeedRequest {
+  readonly q: string;
+  readonly withContext: boolean;
+  readonly after: Position;
+  readonly limit: number;
+  /** Seconds to wait for the first item. */
+  readonly wait: number;
+  /** The client has gone. */
+  readonly signal: AbortSignal;
+  /** The service stops: this ends the wait, and what was found is the answer. */
+  readonly stopping: AbortSignal;
+  /** An answer has a place while it is read and until it is released. A waiting request has none. */
+  readonly answers: Semaphore;
+}
+
+/** Approximate bytes of the items of an answer; one item may have more. */
+export const maxAnswerBytes = 1024 * 1024;
+
+/** The answer of one request as JSON text. */
+export async function readAnswer(
+  feed: Feed,
+  tenant: string,
+  { limit, wait, signal, stopping, answers, ...request }: FeedRequest,
+): Promise<{ text: string; release: Release }> {
+  const release = await answers.acquire(tenant, signal);
+  let found: Matches;
+  try {
+    found = await feed.readMatches(tenant, { ...request, maxItems: limit, maxBytes: maxAnswerBytes });
+    if (isAnswer(found, request.after) || wait === 0) return { text: textOf(found, limit), release };
+  } catch (error) {
+    release();
+    throw error;
+  }
+  release();
+  const waiting = AbortSignal.any([signal, stopping, AbortSignal.timeout(wait * 1_000)]);
+  const later = { ...request, after: found.reached, maxItems: limit, maxBytes: maxAnswerBytes, signal: waiting };
+  for await (const portion of feed.portions(tenant, later)) {
+    found = { ...portion, expired: found.expired + portion.expired };
+    if (isAnswer(found, request.after)) {
+      return { release: await answers.acquire(tenant, signal), text: textOf(found, limit) };
+    }
+  }
+  return { text: textOf(found, limit), release: () => {} };
+}
+
+/** Whether this answers a request that may wait: it has items, or has examined the maximum of positions. */
+function isAnswer({ items, reached }: Matches, after: Position): boolean {
+  return items.length > 0 || reached.position - after.position >= maxPlaces;
+}
+
+/** A channel may have read more items than requested. */
+function textOf({ items, cursor, caughtUp, expired }: Matches, limit: number): string {
+  const shown = items.slice(0, limit);
+  const isWhole = shown.length === items.length;
+  const last = isWhole ? cursor : (shown.at(-1)?.cursor ?? cursor);
+  return (
+    `{"items":[${shown.map(({ text }) => text).join(',')}],"cursor":"${last}",` +
+    `"caughtUp":${caughtUp && isWhole},"expired":${expired}}`
+  );
 }

@@ -6,18 +6,18 @@ import { rest } from '../../core/repeat.ts';
 import type { Database } from '../../postgres/database.ts';
 import { givePositions } from './positions.ts';
 
-/** What has happened to the positions of a tenant. */
+/** The state of a tenant's positions. */
 interface News {
   readonly tenant: string;
-  /** The newest position. Null: there is none. The row that has it does not tell: a round may write it anew with the same begin. */
+  /** The newest position; null: there is none. A round may rewrite the row that has it, with the same begin. */
   readonly newest: number | null;
-  /** Whether committed changes have no position yet. In a cluster nobody looks, and upkeep gives positions. */
+  /** Whether committed changes have no position yet. Not determined in a cluster, where upkeep gives positions. */
   readonly isDue: boolean;
 }
 
 /**
- * Looks for new positions of these tenants, and for changes without one, in one statement. It reads by indexes: not what an old
- * snapshot keeps of rows that are folded, as `change_position_give` explains.
+ * Looks for new positions of these tenants, and for changes without one, in one statement. It reads by indexes, which skips
+ * folded rows that an old snapshot keeps, as `change_position_give` explains.
  */
 export async function readNews(db: Database, tenants: readonly string[], isDistributed: boolean): Promise<News[]> {
   const { rows } = await db.executeQuery<News>(
@@ -46,43 +46,40 @@ const newsOfServer = `
         where c.tenant = f.tenant order by c.first desc limit 1
     ) p on true`;
 
-export interface FollowerOptions {
+interface FollowerOptions {
   db: Database;
   isDistributed: () => Promise<boolean>;
   onError: (error: unknown) => void;
 }
 
 /**
- * Calls `onNews` whenever the tenant may have new positions, and once soon, and `onFailure` each time looking for them
- * fails. Returns what ends that.
+ * Calls `onNews` whenever the tenant may have new positions, and once soon, and `onFailure` each time a look for them
+ * fails. Returns a function that ends it.
  */
 export type Follow = (tenant: string, onNews: () => void, onFailure?: (error: unknown) => void) => () => void;
 
-interface Listener {
+interface FollowListener {
   onNews(): void;
   onFailure?: ((error: unknown) => void) | undefined;
 }
 
-/** Milliseconds between two looks at least, and the rest after a look as a multiple of its duration. */
+/** Minimum milliseconds between two looks, and the rest after a look as a multiple of its duration. */
 const timing = {
   server: { interval: 100, rest: 9 },
-  // Each query is planned again and reaches every worker. Positions come from upkeep each half second, so looking more often finds no more.
+  // Each query is planned again and reaches every worker. Upkeep gives positions each half second.
   cluster: { interval: 500, rest: 49 },
 };
-/** Calls that give positions at a time, of each tenant one: some may have long imports. */
+/** Concurrent calls that give positions, one for each tenant: some may have long imports. */
 const maxGiving = 4;
-/** A tenant is quiet after so many calls that found nothing. */
+/** A tenant is quiet after so many calls without a result. */
 const quietAfter = 5;
 
-/**
- * Follows tenants: one statement looks for news of all of them, and what has no position yet gets one. It works while somebody
- * follows.
- */
-export class Follower {
+/** Follows tenants: one statement looks for news of all of them. Changes without a position get one. Idle without listeners. */
+export class HistoryFollower {
   readonly #options: FollowerOptions;
-  /** Whoever follows first has work of a tenant, which this is not part of. */
+  /** The first listener has work of a tenant, which this is no part of. */
   readonly #outsideOfWork = AsyncLocalStorage.snapshot();
-  readonly #listeners = new Map<string, Set<Listener>>();
+  readonly #listeners = new Map<string, Set<FollowListener>>();
   /** The newest position at the last look. */
   readonly #newest = new Map<string, number | null>();
   readonly #giving = new Map<string, Promise<void>>();
@@ -140,26 +137,25 @@ export class Follower {
   async #look(): Promise<void> {
     this.#isDistributed ??= await this.#options.isDistributed();
     const tenants = [...this.#listeners.keys()];
-    const seen = new Map(
-      (await readNews(this.#options.db, tenants, this.#isDistributed)).map((one) => [one.tenant, one]),
-    );
-    for (const tenant of tenants) this.#take(seen.get(tenant) ?? { tenant, newest: null, isDue: false });
+    const news = await readNews(this.#options.db, tenants, this.#isDistributed);
+    const newsOf = new Map(news.map((found) => [found.tenant, found]));
+    for (const tenant of tenants) this.#take(newsOf.get(tenant) ?? { tenant, newest: null, isDue: false });
   }
 
   #take({ tenant, newest, isDue }: News): void {
     if (!this.#listeners.has(tenant)) return;
     const isNew = this.#newest.get(tenant) !== newest;
     this.#newest.set(tenant, newest);
-    if (isNew) this.#tell(tenant);
+    if (isNew) this.#notify(tenant);
     if (!isDue || this.#giving.has(tenant)) return;
     this.#giving.set(
       tenant,
-      this.#giveOn(tenant).finally(() => this.#giving.delete(tenant)),
+      this.#giveUntilQuiet(tenant).finally(() => this.#giving.delete(tenant)),
     );
   }
 
-  /** Gives positions until the tenant is quiet, so that one with many changes does not wait for a look at all tenants. */
-  async #giveOn(tenant: string): Promise<void> {
+  /** Gives positions until the tenant is quiet, so that a busy one does not wait for a look at all tenants. */
+  async #giveUntilQuiet(tenant: string): Promise<void> {
     const { signal } = this.#closed;
     for (let quiet = 0; quiet < quietAfter && this.#listeners.has(tenant) && !signal.aborted; quiet += 1) {
       const begun = performance.now();
@@ -171,12 +167,12 @@ export class Follower {
         return;
       }
       // Also where it found nothing: another process may have given them.
-      this.#tell(tenant);
+      this.#notify(tenant);
       await rest(Math.max(timing.server.interval, performance.now() - begun), signal);
     }
   }
 
-  #tell(tenant: string): void {
+  #notify(tenant: string): void {
     for (const listener of this.#listeners.get(tenant) ?? []) listener.onNews();
   }
 }

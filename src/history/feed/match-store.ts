@@ -19,8 +19,8 @@ export async function findMatches<Of extends Place>(
   maxItems: number,
 ): Promise<Of[]> {
   const slice = new TimeSlice();
-  const means = { tenant, since: horizon, places, dictionary, regexes, slice };
-  const expression = await resolveInTransaction(transaction, query, means);
+  const scope = { tenant, since: horizon, places, dictionary, regexes, slice };
+  const expression = await resolveInTransaction(transaction, query, scope);
   const satisfies = await entryConditions(tenant, expression, dictionary, slice);
   const since = Math.max(horizon, timeBounds(expression).from);
   const { rows } = await sql<{ ordinal: number }>`
@@ -30,9 +30,9 @@ export async function findMatches<Of extends Place>(
   return rows.flatMap(({ ordinal }) => places[ordinal - 1] ?? []);
 }
 
-export interface EntryLimits {
+interface EntryLimits {
   readonly maxBytes: number;
-  /** So many, however long they are. */
+  /** So many entries, whatever their length. */
   readonly atLeast: number;
   readonly withContext: boolean;
 }
@@ -46,8 +46,8 @@ export async function readFitting(
 ): Promise<EntryRow[]> {
   if (places.length === 0) return [];
   const statements = statementsOf(transaction);
-  const shown = { withContext, withIdentity: true };
-  const all = await readEntries(statements, tenant, places, { ...shown, maxBytes });
+  const options = { withContext, withIdentity: true };
+  const all = await readEntries(statements, tenant, places, { ...options, maxBytes });
   if (all !== undefined) return all;
   let room = maxBytes;
   const lengths = await readLengths(statements, tenant, places);
@@ -56,10 +56,10 @@ export async function readFitting(
     return room < 0;
   });
   const fitting = places.slice(0, Math.max(atLeast, tooLong));
-  return (await readEntries(statements, tenant, fitting, shown)) ?? [];
+  return (await readEntries(statements, tenant, fitting, options)) ?? [];
 }
 
-/** The receipts of erasures at these places, which follow each other: the JSON texts by position. */
+/** The receipts of erasures at these consecutive places: JSON texts by position. */
 export async function findErasures(
   db: Connection,
   tenant: string,

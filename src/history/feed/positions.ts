@@ -4,27 +4,26 @@ import type { Database } from '../../postgres/database.ts';
 import type { FindTenants, TenantWork } from '../../postgres/tenants/tenants-with.ts';
 import { isLostRace } from '../../postgres/transaction.ts';
 
-/** Approximate number of entries that get positions in one transaction. It limits what the database keeps of them in memory. */
+/** Approximate entries that get positions in one transaction. It limits what the database keeps of them in memory. */
 const entriesOfRound = 200_000;
 
 /**
- * Gives positions to all changes of a tenant that are committed and have none, and returns how many it gave them to. Returns 0
- * where another call does so at the moment. A call that finds nothing writes nothing.
+ * Gives positions to all committed changes of a tenant that have none, and returns their number: 0 while another call does
+ * so. A call that finds nothing writes nothing.
  */
 export async function givePositions(db: Database, tenant: string, round = entriesOfRound): Promise<number> {
-  let given = 0;
-  for (;;) {
+  for (let total = 0; ; ) {
     const entries = await giveRound(db, tenant, round);
-    given += entries;
-    if (entries < round) return given;
+    total += entries;
+    if (entries < round) return total;
   }
 }
 
 async function giveRound(db: Database, tenant: string, round: number): Promise<number> {
   try {
-    const { rows } = await sql<{ given: number | null }>`
-      select change_position_give(${tenant}, ${round}) as given`.execute(db);
-    return rows[0]?.given ?? 0;
+    const { rows } = await sql<{ entries: number | null }>`
+      select change_position_give(${tenant}, ${round}) as entries`.execute(db);
+    return rows[0]?.entries ?? 0;
   } catch (error) {
     if (isLostRace(error)) return 0;
     throw error;
@@ -34,12 +33,12 @@ async function giveRound(db: Database, tenant: string, round: number): Promise<n
 interface GivePositionsOptions {
   signal: StopSignal;
   findTenants: FindTenants;
-  /** What tenants with changes that have no position have. */
+  /** Marks tenants with changes that have no position. */
   work: TenantWork;
   onError: (error: unknown) => void;
 }
 
-/** Gives positions to the changes of all tenants. If the turn of a tenant fails, the next call tries it again. */
+/** Gives positions to the changes of all tenants. The next call retries a tenant that failed. */
 export async function givePositionsOfTenants(
   db: Database,
   { signal, findTenants, work, onError }: GivePositionsOptions,
@@ -55,8 +54,8 @@ export async function givePositionsOfTenants(
 }
 
 /**
- * SQL, to be joined laterally: the entries of a row `p` of change_position, packed or not (0001-baseline.sql has the layout), as columns
- * `at` (-1: none), `sequence` and `number`, from 1 on. A row has as many positions as fingerprints.
+ * SQL, to be joined laterally: the entries of a row `p` of change_position, packed or not (0001-baseline.sql has the
+ * layout), as columns `at` (-1: none), `sequence` and a 1-based `number`. A row has as many positions as fingerprints.
  */
 export const entriesOfRow = sql.raw<unknown>(`(
   select plain.at, plain.sequence, plain.number
@@ -70,20 +69,20 @@ export const entriesOfRow = sql.raw<unknown>(`(
 /** A position of a tenant, 0 before all. */
 export interface Position {
   readonly position: number;
-  /** A random number that was given with the position. Another one at the same position: the database was restored. */
+  /** A random number drawn for the position. If it differs, the database was restored. */
   readonly fingerprint: number;
 }
 
 /** Where the entry of a position is. */
 export interface PlaceOfPosition extends Position {
-  /** The time of the change, in milliseconds; -1 where the position has no entry. */
+  /** The time of the change, in milliseconds; -1 if the position has no entry. */
   readonly at: number;
   readonly sequence: number;
-  /** When it was recorded, in milliseconds; the time of the change for entries from before there were positions. */
+  /** When it was recorded, in milliseconds; the time of the change for entries older than positions. */
   readonly recorded: number;
 }
 
-/** The positions that one call reads at most. */
+/** Maximum positions that one call reads. */
 export const maxPlaces = 10_000;
 
 const beforeAll: Position = { position: 0, fingerprint: 0 };
@@ -96,7 +95,7 @@ export async function lastPosition(db: Database, tenant: string): Promise<Positi
   return rows[0] ?? beforeAll;
 }
 
-/** The fingerprint of a position; undefined where the tenant has no such position. */
+/** The fingerprint of a position; undefined if the tenant has no such position. */
 export async function fingerprintAt(db: Database, tenant: string, position: number): Promise<number | undefined> {
   if (position === 0) return beforeAll.fingerprint;
   const { rows } = await sql<{ fingerprint: number | null }>`
@@ -109,8 +108,8 @@ export async function fingerprintAt(db: Database, tenant: string, position: numb
 }
 
 /**
- * The position before the first entry that was recorded at that time (milliseconds) or later; the last position if there is none.
- * Entries of transactions that overlapped may stand in either order, so a few behind it may have been recorded before.
+ * The position before the first entry that was recorded at that time (milliseconds) or later; the last position if there
+ * is none. Entries of overlapping transactions may be in either order, so a few behind it may be older.
  */
 export async function positionBefore(db: Database, tenant: string, recorded: number): Promise<Position> {
   const { rows } = await sql<{ position: number }>`
@@ -128,8 +127,8 @@ export async function positionBefore(db: Database, tenant: string, recorded: num
 }
 
 /**
- * The first position whose entry is not older than the horizon (milliseconds): what retention drops is before it, though not
- * all before it is dropped. Undefined where there is none.
+ * The first position whose entry is not older than the horizon (milliseconds): retention drops only entries before it,
+ * though not all of them. Undefined if there is none.
  */
 export async function firstKept(db: Database, tenant: string, horizon: number): Promise<number | undefined> {
   const { rows } = await sql<{ position: number }>`
@@ -144,7 +143,7 @@ export async function firstKept(db: Database, tenant: string, horizon: number): 
   return rows[0]?.position;
 }
 
-/** The places behind a position, in order, without a gap; fewer than `limit` where no more are there now. */
+/** The places behind a position, in order, without a gap; fewer than `limit` if no more exist now. */
 export async function readPlaces(
   db: Database,
   tenant: string,
@@ -152,7 +151,7 @@ export async function readPlaces(
   limit = maxPlaces,
 ): Promise<PlaceOfPosition[]> {
   const last = after + Math.min(limit, maxPlaces);
-  // One row has many as JSON. With one row for each, parsing would block the event loop.
+  // One row has many positions as JSON. With one row for each, parsing would block the event loop.
   const { rows } = await sql<PositionsRow>`
     select p.first, p.low, p.oldest, p.sequence_base as base, array_to_json(p.ats[p.low:p.high]) as ats,
            array_to_json(p.sequences[p.low:p.high]) as sequences, array_to_json(p.at_lows[p.low:p.high]) as lows,
@@ -186,7 +185,7 @@ interface PositionsRow {
   readonly oldest: number;
   readonly ats: readonly number[];
   readonly sequences: readonly number[];
-  /** Null where the row is not packed, like the other three. */
+  /** Null if the row is not packed, like the other three. */
   readonly base: number | null;
   readonly lows: readonly number[] | null;
   readonly highs: readonly number[] | null;

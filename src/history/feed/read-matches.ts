@@ -24,7 +24,7 @@ import {
   readPlaces,
 } from './positions.ts';
 
-/** A change that goes out, or that some were erased. */
+/** A change that goes out, or an erasure of changes. */
 export interface FeedItem extends Position {
   readonly cursor: string;
   readonly ref: string;
@@ -35,7 +35,7 @@ export interface FeedItem extends Position {
   readonly type: string;
   readonly entity: string;
   readonly entityId: string;
-  /** What tells the change from all others of its time: 32 hexadecimal digits. */
+  /** 32 hexadecimal digits that distinguish the change from all others of its time. */
   readonly identity: string;
   /** A UUID as 32 hexadecimal digits, the same for all changes of a document. */
   readonly document: string;
@@ -46,11 +46,11 @@ export interface FeedItem extends Position {
 export interface Matches {
   /** In the order of their positions. */
   readonly items: readonly FeedItem[];
-  /** Where the reading stands: all positions up to this one have been looked at. */
+  /** All positions up to this one were examined. */
   readonly reached: Position;
   /** The same, sealed. */
   readonly cursor: string;
-  /** Whether it stands where the last position was when the call began, or behind it. */
+  /** Whether it reached the last position there was when the call began. */
   readonly caughtUp: boolean;
   /** The entries among these positions that retention dropped before this call, whether they would match or not. */
   readonly expired: number;
@@ -62,31 +62,31 @@ export interface MatchOptions {
   readonly maxItems: number;
   /** Default and maximum: 10,000. */
   readonly maxPositions?: number;
-  /** Items whose texts have more bytes than this together wait for the next call, the first one apart; default 4 MiB. */
+  /** Maximum bytes of all items together; further ones are left to the next call, but never the first. Default 4 MiB. */
   readonly maxBytes?: number;
   readonly withContext?: boolean;
   /** Whether each receipt of an erasure is an item, whatever `q` says. */
   readonly withErasures?: boolean;
-  /** Cancels the call. Left out: the call belongs to the current work. */
+  /** Cancels the call. Default: the call belongs to the current work. */
   readonly signal?: StopSignal | undefined;
 }
 
-/** What goes out of the history, by position. */
+/** Reads of the history by position. */
 export interface FeedReads {
   /**
-   * Reads on behind a position, in one snapshot of the database. Rejects with RestoredCursor if the tenant has another
+   * Reads from a position on, in one snapshot of the database. Rejects with RestoredCursor if the tenant has another
    * position there, or none yet, and with an AnnalsError, validation_violation, for a wrong query.
    */
-  readMatches(tenant: string, asked: MatchOptions): Promise<Matches>;
+  readMatches(tenant: string, options: MatchOptions): Promise<Matches>;
   /**
-   * The position of a cursor, of `start` (before the oldest entry that is kept), or of `now`. Rejects other texts, which came in `field`. What was
-   * committed before the call has its position then.
+   * The position of a cursor, of `start` (before the oldest entry that is kept), or of `now`. Rejects other texts, naming
+   * `field`. Everything committed before the call then has its position.
    */
   positionOf(tenant: string, after: string, field?: string): Promise<Position>;
   cursorOf(tenant: string, position: Position): string;
 }
 
-export interface FeedReadsOptions extends ReadDependencies {
+interface FeedReadsOptions extends ReadDependencies {
   sealer: Sealer;
   now: () => number;
   dictionaries: DictionaryCache;
@@ -97,58 +97,55 @@ const defaultMaxBytes = 4 * 1024 * 1024;
 const firstPortion = 512;
 const growth = 4;
 
-export function createFeedReads({ sealer, now, dictionaries, ...reading }: FeedReadsOptions): FeedReads {
-  const { db, regexes } = reading;
+export function createFeedReads({ sealer, now, dictionaries, ...dependencies }: FeedReadsOptions): FeedReads {
+  const { db, regexes } = dependencies;
   const cursorOf = (tenant: string, position: Position) => sealFeedCursor(sealer, tenant, position);
 
   async function inSnapshot<Result>(tenant: string, work: (snapshot: HistorySnapshot) => Promise<Result>) {
-    const names = dictionaries.known(tenant) ?? (await dictionaries.get(tenant));
-    return await inHistorySnapshot(reading, { tenant, now: now() }, names, work);
+    return await inHistorySnapshot(dependencies, { tenant, now: now() }, await dictionaries.get(tenant), work);
   }
 
-  async function read(tenant: string, query: Query, asked: MatchOptions): Promise<Matches> {
-    const { after, maxItems, maxPositions = maxPlaces, maxBytes = defaultMaxBytes } = asked;
-    const { withContext = false, withErasures = false } = asked;
+  async function read(tenant: string, query: Query, options: MatchOptions): Promise<Matches> {
+    const { after, maxItems, maxPositions = maxPlaces, maxBytes = defaultMaxBytes } = options;
+    const { withContext = false, withErasures = false } = options;
     const last = await lastPosition(db, tenant);
-    const cursor = () => cursorOf(tenant, after);
-    if (isSame(last, after)) return { items: [], reached: after, cursor: cursor(), caughtUp: true, expired: 0 };
+    if (last.position === after.position && last.fingerprint === after.fingerprint) {
+      return { items: [], reached: after, cursor: cursorOf(tenant, after), caughtUp: true, expired: 0 };
+    }
     return await inSnapshot(tenant, async (snapshot) => {
       const { transaction, horizon } = snapshot;
-      const isThere = after.position <= last.position;
-      if (!isThere || (await fingerprintAt(transaction, tenant, after.position)) !== after.fingerprint) {
+      const exists = after.position <= last.position;
+      if (!exists || (await fingerprintAt(transaction, tenant, after.position)) !== after.fingerprint) {
         const begin = await oldest(tenant, snapshot, last);
         throw new RestoredCursor(cursorOf(tenant, begin), begin);
       }
-      const found: FeedItem[] = [];
+      const items: FeedItem[] = [];
       let reached = after;
       let expired = 0;
       let room = maxBytes;
       let left = Math.min(maxPositions, maxPlaces);
-      for (let portion = firstPortion; left > 0 && found.length < maxItems && room > 0; portion *= growth) {
+      for (let portion = firstPortion; left > 0 && items.length < maxItems && room > 0; portion *= growth) {
         const places = await readPlaces(transaction, tenant, reached.position, Math.min(left, portion));
         const kept = places.filter(({ at }) => at >= horizon);
-        const wanted = maxItems - found.length;
-        const matches = await findMatches(snapshot, { tenant, query, regexes }, kept, wanted);
+        const limit = maxItems - items.length;
+        const matches = await findMatches(snapshot, { tenant, query, regexes }, kept, limit);
         const erasures = withErasures ? await findErasures(transaction, tenant, places) : new Map<number, string>();
-        const told = places.filter(({ position }) => erasures.has(position));
-        const matching = [...matches, ...told].sort((one, other) => one.position - other.position).slice(0, wanted);
+        const erased = places.filter(({ position }) => erasures.has(position));
+        const matching = [...matches, ...erased].sort((a, b) => a.position - b.position).slice(0, limit);
         const ofEntries = matching.filter(({ position }) => !erasures.has(position));
-        const rows = await readFitting(snapshot, tenant, ofEntries, {
-          maxBytes: room,
-          atLeast: found.length === 0 ? 1 : 0,
-          withContext,
-        });
+        const atLeast = items.length === 0 ? 1 : 0;
+        const rows = await readFitting(snapshot, tenant, ofEntries, { maxBytes: room, atLeast, withContext });
         const unread = ofEntries[rows.length]?.position ?? Number.POSITIVE_INFINITY;
         const fitting = matching.filter(({ position }) => position < unread);
-        // It goes on behind the last item where it leaves matches, or may leave some.
-        const isWhole = fitting.length === matching.length && matching.length < wanted;
+        // Continues behind the last item if it leaves matches, or may leave some.
+        const isWhole = fitting.length === matching.length && matching.length < limit;
         const end = isWhole ? places.at(-1) : fitting.at(-1);
-        const foundRows = rows.values();
+        const remaining = rows.values();
         for (const place of fitting) {
           const erasure = erasures.get(place.position);
           const item =
-            erasure === undefined ? itemOf(tenant, place, foundRows.next().value) : erasureOf(tenant, place, erasure);
-          found.push(item);
+            erasure === undefined ? itemOf(tenant, place, remaining.next().value) : erasureOf(tenant, place, erasure);
+          items.push(item);
           room -= Buffer.byteLength(item.text);
         }
         if (end === undefined) break;
@@ -158,13 +155,8 @@ export function createFeedReads({ sealer, now, dictionaries, ...reading }: FeedR
         reached = { position: end.position, fingerprint: end.fingerprint };
         if (!isWhole || places.length < portion) break;
       }
-      return {
-        items: found,
-        reached,
-        cursor: cursorOf(tenant, reached),
-        caughtUp: reached.position >= last.position,
-        expired,
-      };
+      const caughtUp = reached.position >= last.position;
+      return { items, reached, cursor: cursorOf(tenant, reached), caughtUp, expired };
     });
   }
 
@@ -174,28 +166,18 @@ export function createFeedReads({ sealer, now, dictionaries, ...reading }: FeedR
     row: EntryRow | undefined,
   ): FeedItem {
     if (row?.identity === undefined) throw new Error('an entry was read without its identity');
-    const { at, type, entity, entityId, identity, ...others } = row;
+    const { at, type, entity, entityId, identity, ...rest } = row;
     const cursor = cursorOf(tenant, { position, fingerprint });
     const ref = sealRef(sealer, tenant, { at, identity });
-    const text = entryText({ ...others, at, type, entity, entityId, ref, position, cursor });
+    const text = entryText({ ...rest, at, type, entity, entityId, ref, position, cursor });
     const document = uuidOf(JSON.stringify([entity, entityId]));
     return {
-      position,
-      fingerprint,
-      cursor,
-      ref,
-      at,
-      recordedAt: recorded,
-      type,
-      entity,
-      entityId,
-      identity,
-      document,
-      text,
+      ...{ position, fingerprint, cursor, ref, at, recordedAt: recorded },
+      ...{ type, entity, entityId, identity, document, text },
     };
   }
 
-  /** What is told of an erasure: the positions, and nothing else. */
+  /** An erasure shows the positions, and nothing else. */
   function erasureOf(tenant: string, { position, fingerprint, recorded }: PlaceOfPosition, body: string): FeedItem {
     const { at: time, positions } = JSON.parse(body) as { at: string; positions: unknown };
     const cursor = cursorOf(tenant, { position, fingerprint });
@@ -211,16 +193,16 @@ export function createFeedReads({ sealer, now, dictionaries, ...reading }: FeedR
   return {
     cursorOf,
 
-    async readMatches(tenant, asked) {
-      const query = withPlainRegexes(parseQuery(asked.q, changelogDialect));
-      const { signal } = asked;
-      if (signal === undefined) return await read(tenant, query, asked);
-      return await doWork({ tenant, signal, timeLimit: requestLimit }, () => read(tenant, query, asked));
+    async readMatches(tenant, options) {
+      const query = withPlainRegexes(parseQuery(options.q, changelogDialect));
+      const { signal } = options;
+      if (signal === undefined) return await read(tenant, query, options);
+      return await doWork({ tenant, signal, timeLimit: requestLimit }, () => read(tenant, query, options));
     },
 
     async positionOf(tenant, after, field) {
       const opened = after === 'now' || after === 'start' ? undefined : openFeedCursor(sealer, tenant, after, field);
-      // All that is committed is there for whoever begins to read.
+      // A reader that begins now finds everything that is committed.
       await givePositions(db, tenant);
       if (opened !== undefined) return opened;
       const last = await lastPosition(db, tenant);
@@ -236,8 +218,4 @@ async function oldest(tenant: string, snapshot: HistorySnapshot, last: Position)
   if (first === undefined) return last;
   const position = first - 1;
   return { position, fingerprint: (await fingerprintAt(transaction, tenant, position)) ?? 0 };
-}
-
-function isSame(one: Position, other: Position): boolean {
-  return one.position === other.position && one.fingerprint === other.fingerprint;
 }

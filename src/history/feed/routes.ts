@@ -8,12 +8,11 @@ import { historyOperation, mayShowContext, refuseContextWithoutScope } from '../
 import { HistoryPath } from '../routes/schemas.ts';
 import { changelogDialect } from '../search/plan/dialect.ts';
 import { EventStream, longPortions, maxPortionBytes, OpenStreams } from './event-stream.ts';
-import type { Feed } from './feed.ts';
-import { readAnswer } from './feed-answer.ts';
+import { type Feed, readAnswer } from './feed.ts';
 import { RestoredCursor } from './feed-cursor.ts';
 import { exampleOfFeedEvents, FeedAnswer, FeedEvents, FeedHeaders, FeedQuery, feedLimits } from './schemas.ts';
 
-/** Answers that are read or being sent. Each has about 1 MiB at most, or one change. */
+/** Answers that are being read or sent. Each has at most about 1 MiB, or one change. */
 export const feedAnswers = { places: 64, maxWaitingOfTenant: 1_000, name: 'answers of the feed' };
 
 /** The feed (delivery 2). */
@@ -53,16 +52,16 @@ export async function feedRoutes(app: HttpServer, { feed }: { feed: Feed }): Pro
       const begin = await (lastEventId
         ? feed.positionOf(tenant, lastEventId, 'Last-Event-ID')
         : feed.positionOf(tenant, after));
-      const asked = { q, withContext, after: begin };
+      const options = { q, withContext, after: begin };
       if (!acceptsEvents(request.headers.accept)) {
         const ends = { signal: whenClientGone(reply), stopping: stopping.signal };
-        const answer = await readAnswer(feed, tenant, { ...asked, ...ends, limit, wait, answers });
+        const answer = await readAnswer(feed, tenant, { ...options, ...ends, limit, wait, answers });
         onAnswered(reply.raw, answer.release);
         return await reply.type(jsonType).header('cache-control', 'no-store').send(answer.text);
       }
       const reading = new AbortController();
       onClientGone(reply, (reason) => reading.abort(reason));
-      const portions = feed.portions(tenant, { ...asked, ...portion, signal: reading.signal });
+      const portions = feed.portions(tenant, { ...options, ...portion, signal: reading.signal });
       const first = await portions.next().then(
         ({ value }) => value,
         (error: unknown) => {
@@ -79,7 +78,7 @@ export async function feedRoutes(app: HttpServer, { feed }: { feed: Feed }): Pro
         portions,
         reading,
         first,
-        // A change that is longer than a tenant may ever have counts as that.
+        // A change longer than the maximum of a tenant counts as the maximum.
         takeMemory: (bytes) => memory.tryAcquire(tenant, Math.min(bytes, longPortions.places / 2)),
       });
       onClientGone(reply, () => events.end());

@@ -8,111 +8,9 @@ import { rangesOf, writeReceipt } from '../../recording/receipt-store.ts';
 import { forgetNames } from '../documents/name-documents.ts';
 import { entriesOfRow, lastPosition } from '../feed/positions.ts';
 
-/** Rows of positions of one portion, each of up to 4,096 positions. */
-const rowsOfPortion = 5;
-const maxPlacesOfRow = 4_096;
-
-/** What receipts say of a tenant, and the round that is under way. */
-interface Told {
-  /** All entries from before this time, up to position `until`, have receipts. */
-  readonly horizon: number;
-  readonly until: number;
-  /** The round tells of the entries from before this time, up to position `nextUntil`; null: none is under way. */
-  readonly nextHorizon: number | null;
-  readonly nextUntil: number | null;
-  /** The position up to which the round has come. */
-  readonly reached: number;
-}
-
-/** What a portion of a round looks for. */
-interface Portion {
-  readonly told: Pick<Told, 'horizon' | 'until'>;
-  readonly round: Pick<Told, 'horizon' | 'until'>;
-  /** The position behind which it begins. */
-  readonly after: number;
-}
-
-/**
- * Writes receipts for the entries from before a tenant's horizon that have none, a portion of them in a short transaction. Returns
- * whether some are left. To be called before their rows are dropped. A call goes on where the last one ended.
- */
-export async function tellPortion(db: Database, tenant: string, horizon: number, now: number): Promise<boolean> {
-  return await inTransaction(
-    db,
-    async (transaction) => {
-      if ((await findHold(transaction, tenant)) !== undefined) return false;
-      const { nextHorizon, nextUntil, reached, ...told } = await lockTold(transaction, tenant);
-      const until = nextUntil ?? (await lastPosition(transaction, tenant)).position;
-      const round = { horizon: nextHorizon ?? horizon, until };
-      if (round.horizon === told.horizon && round.until === told.until) return false;
-      // With the same horizon, only positions that are new can be without a receipt.
-      const after = round.horizon === told.horizon ? Math.max(told.until, reached) : reached;
-      const { positions, end } = await readExpired(transaction, tenant, { told, round, after });
-      if (positions.length > 0) {
-        await writeReceipt(transaction, tenant, {
-          what: 'retention',
-          positions: rangesOf(positions),
-          at: new Date(now).toISOString(),
-          by: 'annals',
-          before: new Date(round.horizon).toISOString(),
-        });
-      }
-      const isMore = end !== undefined && end < until;
-      const row = isMore
-        ? sql`next_horizon = ${round.horizon}::bigint, next_until = ${until}::bigint, reached = ${end}::bigint`
-        : sql`horizon = ${round.horizon}::bigint, until = ${until}::bigint, next_horizon = null, next_until = null, reached = 0`;
-      await sql`update change_retention_told set ${row} where tenant = ${tenant}`.execute(transaction);
-      return isMore;
-    },
-    { retries: 3 },
-  );
-}
-
-async function lockTold(transaction: DatabaseTransaction, tenant: string): Promise<Told> {
-  await sql`insert into change_retention_told (tenant) values (${tenant}) on conflict (tenant) do nothing`.execute(
-    transaction,
-  );
-  const { rows } = await sql<Told>`
-    select horizon, until, next_horizon as "nextHorizon", next_until as "nextUntil", reached
-      from change_retention_told where tenant = ${tenant} for update`.execute(transaction);
-  const [told] = rows;
-  if (told === undefined) throw new Error('a row that was inserted is not there');
-  return told;
-}
-
-/** The positions of a portion, and where the portion ends; no end: there are no more rows. */
-async function readExpired(
-  transaction: DatabaseTransaction,
-  tenant: string,
-  { told, round, after }: Portion,
-): Promise<{ positions: number[]; end: number | undefined }> {
-  // Rows end at multiples of 4,096 positions. To know the length of a row its arrays would have to be read.
-  const { rows } = await sql<{ positions: number[]; end: number | null }>`
-    with portion as materialized (
-      select p.* from change_position p
-        where p.tenant = ${tenant} and p.oldest < ${round.horizon}::bigint and p.first <= ${round.until}::bigint
-          and p.first >= coalesce((
-            select first from change_position
-              where tenant = ${tenant} and first <= ${after}::bigint + 1 order by first desc limit 1), 1)
-          and (p.newest >= ${told.horizon}::bigint or p.first > ${told.until - maxPlacesOfRow}::bigint)
-        order by p.first limit ${rowsOfPortion}::integer
-    )
-    select coalesce((select json_agg(place.position order by place.position) from (
-             select p.first + entry.number - 1 as position, entry.at
-               from portion p cross join lateral ${entriesOfRow} as entry
-             ) place
-             where place.at >= 0 and place.at < ${round.horizon}::bigint
-               and place.position > ${after}::bigint and place.position <= ${round.until}::bigint
-               and (place.at >= ${told.horizon}::bigint or place.position > ${told.until}::bigint)), '[]') as positions,
-           (select case when count(*) = ${rowsOfPortion}::integer then max(first + cardinality(fingerprints) - 1) end from portion) as end`.execute(
-    transaction,
-  );
-  return { positions: rows[0]?.positions ?? [], end: rows[0]?.end ?? undefined };
-}
-
 const day = 86_400_000;
 
-export interface Retention {
+interface Retention {
   tenant: string;
   keepDays: number;
   /** The first moment of the history that is kept, in milliseconds since 1970: the beginning of a UTC day. */
@@ -120,9 +18,9 @@ export interface Retention {
 }
 
 /**
- * Sets a tenant's retention: today and the `keepDays` whole UTC days before it, from now on and day by day. When this
- * returns, no answer has older entries; Annals deletes their rows later. A horizon never moves back, because the entries
- * before it may be gone already. Throws an OperatorError if the tenant is on hold.
+ * Sets a tenant's retention: today and the `keepDays` whole UTC days before it, day by day from now on. When this returns,
+ * no answer has older entries; their rows are deleted later. A horizon never moves back, because entries before it may be
+ * gone. Throws an OperatorError if the tenant is on hold.
  */
 export async function setRetention(db: Database, tenant: string, keepDays: number, now: number): Promise<Retention> {
   const horizon = Math.max(0, (Math.floor(now / day) - keepDays) * day);
@@ -137,18 +35,80 @@ export async function setRetention(db: Database, tenant: string, keepDays: numbe
   return { tenant, keepDays, horizon: set.horizon };
 }
 
-/** The first moment, in milliseconds since 1970, whose history the tenant still has. */
+/** The first moment, in milliseconds since 1970, whose history the tenant still keeps. */
 export async function readHorizon(db: Database, tenant: string, now: number): Promise<number> {
   const { rows } = await sql<{ horizon: number }>`select change_horizon(${tenant}, ${now}) as horizon`.execute(db);
   return rows[0]?.horizon ?? 0;
 }
 
+interface DropExpiredOptions {
+  now: () => number;
+  /** The number of rows of a portion. */
+  maxRows: number;
+  signal: AbortSignal;
+  /** Called with the milliseconds that a portion took. */
+  rest: (taken: number) => Promise<void>;
+  onError: (error: unknown) => void;
+}
+
+/** How far a run is with a tenant. */
+interface Progress {
+  /** The horizon before which all entries have receipts. */
+  receipts?: number;
+  /** The horizon before which no rows are left. */
+  done?: number;
+  /** Where the last portion stopped. */
+  reached: number;
+}
+
 /**
- * Deletes some rows of a tenant from before the horizon: entries first, oldest first. Returns the number of rows; 0 means
- * that none are left. `from` is where an earlier portion stopped, so that this one does not search the same range again.
- * `reached` is where this portion stopped, in milliseconds since 1970. Each call is a short transaction, and no reader or
- * recorder waits for it. In the tallies it may conflict with a fold, or with another process that deletes the same rows.
- * The loser of such a race starts again. Nothing is deleted while the tenant is on hold.
+ * Deletes all expired rows after receipts list them, one portion of each tenant in turn, so that a long history does not
+ * delay other tenants. The next run retries a tenant that failed.
+ */
+export async function dropExpired(
+  db: Database,
+  { now, maxRows, signal, rest, onError }: DropExpiredOptions,
+): Promise<void> {
+  const progressOf = new Map<string, Progress>();
+  const failed = new Set<string>();
+
+  async function work(tenant: string, horizon: number, progress: Progress): Promise<void> {
+    if (progress.receipts !== horizon) {
+      if (await writeExpiryReceipts(db, tenant, horizon, now())) return;
+      progress.receipts = horizon;
+    }
+    const { dropped, reached } = await dropPortion(db, tenant, horizon, { maxRows, from: progress.reached });
+    progress.reached = reached;
+    if (dropped === 0) progress.done = horizon;
+  }
+
+  for (let isOpen = true; isOpen && !signal.aborted; ) {
+    isOpen = false;
+    // Each round reads them again: another tenant may have a horizon by now.
+    for (const tenant of await tenantsWith(db, { table: 'change_retention', condition: 'true' })) {
+      if (signal.aborted) return;
+      if (failed.has(tenant)) continue;
+      const begun = performance.now();
+      try {
+        const horizon = await readHorizon(db, tenant, now());
+        const progress = progressOf.getOrInsertComputed(tenant, () => ({ reached: 0 }));
+        if (progress.done === horizon) continue;
+        isOpen = true;
+        await work(tenant, horizon, progress);
+      } catch (error) {
+        onError(error);
+        failed.add(tenant);
+      }
+      await rest(performance.now() - begun);
+    }
+  }
+}
+
+/**
+ * Deletes some rows of a tenant from before the horizon, the oldest entries first. Returns the number of rows; 0 means
+ * that none are left. `from` is where an earlier portion stopped, `reached` where this one does, in milliseconds since
+ * 1970. Each call is a short transaction that blocks no reader or recorder. In the tallies it may conflict with a fold or
+ * with another process that deletes the same rows, and is then retried. Nothing is deleted while the tenant is on hold.
  */
 export async function dropPortion(
   db: Database,
@@ -197,66 +157,103 @@ export async function dropPortion(
   );
 }
 
-export interface DropExpiredOptions {
-  now: () => number;
-  /** The number of rows of a portion. */
-  maxRows: number;
-  signal: AbortSignal;
-  /** Called with the milliseconds that a portion took. */
-  rest: (taken: number) => Promise<void>;
-  onError: (error: unknown) => void;
+/** Rows of positions of one portion, each of up to 4,096 positions. */
+const rowsOfPortion = 5;
+const maxPlacesOfRow = 4_096;
+
+/** All entries from before a time, up to a position. */
+interface Covered {
+  readonly horizon: number;
+  readonly until: number;
 }
 
-/** How far a run is with a tenant. */
-interface Progress {
-  /** The horizon before which all entries have receipts. */
-  told?: number;
-  /** The horizon before which no rows are left. */
-  done?: number;
-  /** Where the last portion stopped. */
-  reached: number;
+/** What the receipts of a tenant cover, and the round under way, which will cover `nextHorizon` and `nextUntil`, if any. */
+interface ReceiptProgress extends Covered {
+  readonly nextHorizon: number | null;
+  readonly nextUntil: number | null;
+  /** The last position of the round so far. */
+  readonly reached: number;
 }
 
 /**
- * Deletes all expired rows, after receipts say which, one portion of each tenant in turn. So a tenant with a long history does not delay the
- * others. If the turn of a tenant fails, the next run tries it again.
+ * Writes receipts for a portion of the entries from before a tenant's horizon that have none, in a short transaction,
+ * before their rows are dropped. Returns whether some are left. A call resumes where the last one ended.
  */
-export async function dropExpired(
+export async function writeExpiryReceipts(
   db: Database,
-  { now, maxRows, signal, rest, onError }: DropExpiredOptions,
-): Promise<void> {
-  const progressOf = new Map<string, Progress>();
-  const failed = new Set<string>();
-
-  /** Tells or drops a portion. */
-  async function work(tenant: string, horizon: number, progress: Progress): Promise<void> {
-    if (progress.told !== horizon) {
-      if (await tellPortion(db, tenant, horizon, now())) return;
-      progress.told = horizon;
-    }
-    const { dropped, reached } = await dropPortion(db, tenant, horizon, { maxRows, from: progress.reached });
-    progress.reached = reached;
-    if (dropped === 0) progress.done = horizon;
-  }
-
-  for (let isOpen = true; isOpen && !signal.aborted; ) {
-    isOpen = false;
-    // Each round reads them again: another tenant may have a horizon by now.
-    for (const tenant of await tenantsWith(db, { table: 'change_retention', condition: 'true' })) {
-      if (signal.aborted) return;
-      if (failed.has(tenant)) continue;
-      const begun = performance.now();
-      try {
-        const horizon = await readHorizon(db, tenant, now());
-        const progress = progressOf.getOrInsertComputed(tenant, () => ({ reached: 0 }));
-        if (progress.done === horizon) continue;
-        isOpen = true;
-        await work(tenant, horizon, progress);
-      } catch (error) {
-        onError(error);
-        failed.add(tenant);
+  tenant: string,
+  horizon: number,
+  now: number,
+): Promise<boolean> {
+  return await inTransaction(
+    db,
+    async (transaction) => {
+      if ((await findHold(transaction, tenant)) !== undefined) return false;
+      const { nextHorizon, nextUntil, reached, ...covered } = await lockProgress(transaction, tenant);
+      const until = nextUntil ?? (await lastPosition(transaction, tenant)).position;
+      const round = { horizon: nextHorizon ?? horizon, until };
+      if (round.horizon === covered.horizon && round.until === covered.until) return false;
+      // With the same horizon, only new positions can be without a receipt.
+      const after = round.horizon === covered.horizon ? Math.max(covered.until, reached) : reached;
+      const { positions, end } = await readExpired(transaction, tenant, { covered, round, after });
+      if (positions.length > 0) {
+        await writeReceipt(transaction, tenant, {
+          what: 'retention',
+          positions: rangesOf(positions),
+          at: new Date(now).toISOString(),
+          by: 'annals',
+          before: new Date(round.horizon).toISOString(),
+        });
       }
-      await rest(performance.now() - begun);
-    }
-  }
+      const hasMore = end !== undefined && end < until;
+      const row = hasMore
+        ? sql`next_horizon = ${round.horizon}::bigint, next_until = ${until}::bigint, reached = ${end}::bigint`
+        : sql`horizon = ${round.horizon}::bigint, until = ${until}::bigint, next_horizon = null, next_until = null, reached = 0`;
+      await sql`update change_retention_told set ${row} where tenant = ${tenant}`.execute(transaction);
+      return hasMore;
+    },
+    { retries: 3 },
+  );
+}
+
+async function lockProgress(transaction: DatabaseTransaction, tenant: string): Promise<ReceiptProgress> {
+  await sql`insert into change_retention_told (tenant) values (${tenant}) on conflict (tenant) do nothing`.execute(
+    transaction,
+  );
+  const { rows } = await sql<ReceiptProgress>`
+    select horizon, until, next_horizon as "nextHorizon", next_until as "nextUntil", reached
+      from change_retention_told where tenant = ${tenant} for update`.execute(transaction);
+  const [progress] = rows;
+  if (progress === undefined) throw new Error('an inserted row is missing');
+  return progress;
+}
+
+/** The positions of a portion behind `after`, and where the portion ends; no end: there are no more rows. */
+async function readExpired(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  { covered, round, after }: { covered: Covered; round: Covered; after: number },
+): Promise<{ positions: number[]; end: number | undefined }> {
+  // Rows end at multiples of 4,096 positions. To know the length of a row its arrays would have to be read.
+  const { rows } = await sql<{ positions: number[]; end: number | null }>`
+    with portion as materialized (
+      select p.* from change_position p
+        where p.tenant = ${tenant} and p.oldest < ${round.horizon}::bigint and p.first <= ${round.until}::bigint
+          and p.first >= coalesce((
+            select first from change_position
+              where tenant = ${tenant} and first <= ${after}::bigint + 1 order by first desc limit 1), 1)
+          and (p.newest >= ${covered.horizon}::bigint or p.first > ${covered.until - maxPlacesOfRow}::bigint)
+        order by p.first limit ${rowsOfPortion}::integer
+    )
+    select coalesce((select json_agg(place.position order by place.position) from (
+             select p.first + entry.number - 1 as position, entry.at
+               from portion p cross join lateral ${entriesOfRow} as entry
+             ) place
+             where place.at >= 0 and place.at < ${round.horizon}::bigint
+               and place.position > ${after}::bigint and place.position <= ${round.until}::bigint
+               and (place.at >= ${covered.horizon}::bigint or place.position > ${covered.until}::bigint)), '[]') as positions,
+           (select case when count(*) = ${rowsOfPortion}::integer then max(first + cardinality(fingerprints) - 1) end from portion) as end`.execute(
+    transaction,
+  );
+  return { positions: rows[0]?.positions ?? [], end: rows[0]?.end ?? undefined };
 }

@@ -72,9 +72,9 @@ test('a stream ends after 15 minutes, plus or minus one, not before and not afte
   for (let stream = 0; stream < 20; stream += 1) {
     const { stream: one, running } = open(portion([], true));
     const begun = performance.now();
-    one.look(begun + 14 * minute - 100);
+    one.check(begun + 14 * minute - 100);
     expect(one.hasEnded).toBe(false);
-    one.look(begun + 16 * minute + 100);
+    one.check(begun + 16 * minute + 100);
     expect(one.hasEnded).toBe(true);
     await running;
   }
@@ -86,9 +86,9 @@ test('a silent stream says every 15 seconds where it is', async () => {
   take();
   await expect.poll(taken).toContain('event: caught-up');
   const now = performance.now();
-  stream.look(now + silence / 2);
+  stream.check(now + silence / 2);
   expect(taken()).not.toContain('id: c7\nevent: position');
-  stream.look(now + silence + 100);
+  stream.check(now + silence + 100);
   await expect.poll(taken).toMatch(/event: caught-up[\s\S]*id: c7\nevent: position\ndata: \{"position":7\}\n\n$/);
   stream.end();
 });
@@ -96,11 +96,11 @@ test('a silent stream says every 15 seconds where it is', async () => {
 test('a stream ends when its credentials have ended, and not while nobody can say', async () => {
   let fault: Error = new Error('the database is away');
   const { stream, running } = open(portion([], true), () => Promise.reject(fault));
-  stream.look(performance.now());
+  stream.check(performance.now());
   await Promise.resolve();
   expect(stream.hasEnded).toBe(false);
   fault = new AccessTokenFault('expired');
-  stream.look(performance.now());
+  stream.check(performance.now());
   await running;
   expect(stream.hasEnded).toBe(true);
 });
@@ -135,7 +135,7 @@ test('a long change holds memory until its client has taken it or gone, and ends
   reader.take();
   reader.push(portion([item(2)], true));
   await expect.poll(reader.taken).toContain('event: caught-up');
-  reader.stream.look(performance.now());
+  reader.stream.check(performance.now());
   expect(reader.held()).toBe(0);
 
   const gone = open(long);

@@ -14,7 +14,7 @@ import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
 import { sealPortion } from '../../../src/history/proof/sealing/seal-tenants.ts';
 import { openSigner } from '../../../src/history/proof/sealing/signer.ts';
 import { readLog } from '../../../src/history/proof/tree/log-store.ts';
-import { tellPortion } from '../../../src/history/retention/retention.ts';
+import { writeExpiryReceipts } from '../../../src/history/retention/retention.ts';
 import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
@@ -151,7 +151,7 @@ test('the first position that is kept, and what retention drops, are found in pa
   expect(await packedRows(tenant)).toBe(1);
   await expectDense(database, tenant);
   expect(await firstKept(database.db, tenant, now - 15 * day)).toBe(block - 14);
-  while (await tellPortion(database.db, tenant, now - 15 * day, now));
+  while (await writeExpiryReceipts(database.db, tenant, now - 15 * day, now));
   const receipts = await readReceipts(database.db, tenant, { limit: 9 });
   expect(receipts.map(({ body }) => JSON.parse(body).positions)).toEqual([[[block - 19, block - 15]]]);
 });

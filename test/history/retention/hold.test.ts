@@ -6,7 +6,7 @@ import {
   dropPortion,
   readHorizon,
   setRetention,
-  tellPortion,
+  writeExpiryReceipts,
 } from '../../../src/history/retention/retention.ts';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
@@ -124,7 +124,7 @@ test('receipts of retention continue where a portion ended, also when more was r
   const horizon = today - 2 * day;
   const more: boolean[] = [];
   for (let portion = 0; portion < 8; portion += 1) {
-    more.push(await tellPortion(db, tenant, horizon, today));
+    more.push(await writeExpiryReceipts(db, tenant, horizon, today));
     if (portion !== 1) continue;
     await createRecorder(db, tenant, () => today)([changeOf({ at: today - 5 * day })]);
     await foldHistory(db, tenant);
@@ -142,12 +142,12 @@ test('receipts of retention tell nothing twice where rows of positions become on
   const tenant = await newTenant(1);
   await pool.query(splitPositions, [tenant]);
   const horizon = today - 2 * day;
-  expect(await tellPortion(db, tenant, horizon, today)).toBe(true);
+  expect(await writeExpiryReceipts(db, tenant, horizon, today)).toBe(true);
   // With the receipt at 21, position 32 completes a block: the positions from 17 on are in one row then.
   const late = Array.from({ length: 11 }, (_none, i) => changeOf({ at: today - 5 * day + i }));
   await createRecorder(db, tenant, () => today)(late);
   await foldHistory(db, tenant);
-  for (let portion = 0; portion < 6; portion += 1) await tellPortion(db, tenant, horizon, today);
+  for (let portion = 0; portion < 6; portion += 1) await writeExpiryReceipts(db, tenant, horizon, today);
   const told = (await receiptsOf(tenant)).flatMap(({ positions }) => positions);
   expect(told).toEqual([[4, 8], [9, 13], [14, 20], [22, 32]]); // biome-ignore format: a row for each
 });
@@ -210,7 +210,7 @@ test('a hold answers after the portion that is being dropped at the moment, and 
     const dropping = Promise.all(
       [1, 2].map(async () => {
         while (!isOver) {
-          await tellPortion(db, tenant, horizon, today);
+          await writeExpiryReceipts(db, tenant, horizon, today);
           await dropPortion(db, tenant, horizon, { maxRows: 3 });
         }
       }),

@@ -13,25 +13,19 @@ interface Cached {
   usedAt: number;
 }
 
-/** Bytes of all names together that a process keeps where no other one answers on its port. */
+/** Bytes of all names together in a process that alone serves its port. */
 export const maxNameBytes = 256 * 1024 * 1024;
 
-export interface DictionaryCacheOptions {
+interface DictionaryCacheOptions {
   /** Maximum bytes of all names together; default 256 MB. */
   maxBytes?: number;
-  /**
-   * Some tenants have more names than this maximum. The cache drops such a tenant after this many milliseconds; default 1
-   * minute.
-   */
+  /** Idle milliseconds after which a tenant with more names than this maximum is dropped; default 1 minute. */
   idle?: number;
-  /** Maximum milliseconds of a read of names; default 30 seconds. Other callers wait for the connection meanwhile. */
+  /** Maximum milliseconds of a read of names, which holds a connection; default 30 seconds. */
   timeLimit?: number;
 }
 
-/**
- * Caches the names of the tenants that were queried last. It keeps the names of one tenant during use, whatever their
- * size.
- */
+/** Caches the names of the tenants that were queried last. Keeps those of one tenant while in use, whatever their size. */
 export class DictionaryCache {
   readonly #pool: Statements;
   readonly #maxBytes: number;
@@ -48,7 +42,7 @@ export class DictionaryCache {
     clearOnErasure(this);
   }
 
-  /** Forgets the names of all tenants. Whoever has them at the moment goes on with them. */
+  /** Drops the names of all tenants. Reads under way keep using theirs. */
   clear(): void {
     for (const [tenant, cached] of this.#cached) {
       if (cached.dictionary !== undefined) this.#cached.delete(tenant);
@@ -62,10 +56,7 @@ export class DictionaryCache {
     return cached?.dictionary;
   }
 
-  /**
-   * The names of a tenant, newer than `outdated`. Several callers share one read. When the last caller has gone, Annals
-   * cancels the read in the database.
-   */
+  /** The names of a tenant, newer than `outdated`. Callers share a read, which is cancelled when the last one has gone. */
   async get(tenant: string, outdated?: Dictionary): Promise<Dictionary> {
     const cached = this.#cached.get(tenant);
     if (cached !== undefined && !cached.reading.isLost) {
@@ -81,8 +72,7 @@ export class DictionaryCache {
 
   #read(tenant: string, outdated: Dictionary | undefined): Cached {
     const reading = new SharedReading({ tenant, timeLimit: this.#timeLimit }, async () => {
-      const news = await readNames(this.#pool, tenant, outdated);
-      begun.dictionary = extendDictionary(outdated, news);
+      begun.dictionary = extendDictionary(outdated, await readNames(this.#pool, tenant, outdated));
       this.#evict();
       return begun.dictionary;
     });

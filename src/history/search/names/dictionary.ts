@@ -1,52 +1,48 @@
 /** Maximum bytes that are cached for all dictionaries together. */
 const maxBytes = 64 * 1024 * 1024;
 
-/** The dictionaries with cached matches, the least recently used one first. */
-const keepers = new Set<Matches>();
-let kept = 0;
+/** The caches that have matches, the least recently used first. */
+const caches = new Set<MatchCache>();
+let cachedBytes = 0;
 
-/**
- * Which names of a dictionary a pattern matches, one byte for each name. Annals caches the result while there is memory
- * for it.
- */
-export class Matches {
-  readonly #members = new Map<string, { members: Promise<Uint8Array>; bytes: number }>();
+/** Which names of a dictionary a pattern matches, one byte for each name, cached while there is memory for it. */
+export class MatchCache {
+  readonly #matches = new Map<string, { members: Promise<Uint8Array>; bytes: number }>();
 
   get(pattern: string): Promise<Uint8Array> | undefined {
-    const found = this.#members.get(pattern);
-    if (found !== undefined) this.#touch();
-    return found?.members;
+    const cached = this.#matches.get(pattern);
+    if (cached !== undefined) this.#touch();
+    return cached?.members;
   }
 
-  /** The number of names that the result covers. */
+  /** `names`: the number of names that the result covers. */
   set(pattern: string, members: Promise<Uint8Array>, names: number): void {
     this.delete(pattern);
     const bytes = names + 2 * pattern.length + 200;
-    this.#members.set(pattern, { members, bytes });
-    kept += bytes;
+    this.#matches.set(pattern, { members, bytes });
+    cachedBytes += bytes;
     this.#touch();
-    for (const keeper of keepers) {
-      if (kept <= maxBytes) return;
-      if (keeper === this) this.#forgetAllBut(pattern);
-      else keeper.#forgetAllBut(undefined);
+    for (const cache of caches) {
+      if (cachedBytes <= maxBytes) return;
+      cache.#deleteAllBut(cache === this ? pattern : undefined);
     }
   }
 
   delete(pattern: string): void {
-    const found = this.#members.get(pattern);
-    if (found === undefined) return;
-    this.#members.delete(pattern);
-    kept -= found.bytes;
-    if (this.#members.size === 0) keepers.delete(this);
+    const cached = this.#matches.get(pattern);
+    if (cached === undefined) return;
+    this.#matches.delete(pattern);
+    cachedBytes -= cached.bytes;
+    if (this.#matches.size === 0) caches.delete(this);
   }
 
   #touch(): void {
-    keepers.delete(this);
-    keepers.add(this);
+    caches.delete(this);
+    caches.add(this);
   }
 
-  #forgetAllBut(spared: string | undefined): void {
-    for (const pattern of this.#members.keys()) if (pattern !== spared) this.delete(pattern);
+  #deleteAllBut(spared: string | undefined): void {
+    for (const pattern of this.#matches.keys()) if (pattern !== spared) this.delete(pattern);
   }
 }
 
@@ -63,66 +59,64 @@ export interface Actor {
 }
 
 /**
- * Every kind and every actor of a tenant's history in one snapshot. `since` and `recent` show whether a later snapshot
- * has more names. Names are only ever added, and one that an erasure replaces counts as registered again. So if transactions from `since` on registered the same number of rows as
- * before, these are the same rows.
+ * Every kind and every actor of a tenant's history in one snapshot. `since` and `recent` show whether a later snapshot has
+ * more names. Names are only ever added, and one that an erasure replaces counts as registered again. So if transactions
+ * from `since` on registered the same number of rows as before, these are the same rows.
  */
 export interface Dictionary {
   /** Both in ascending order of their ids. */
   readonly kinds: readonly Kind[];
   readonly actors: readonly Actor[];
-  readonly kindOf: Numbered<Kind>;
-  readonly actorOf: Numbered<Actor>;
+  readonly kindOf: ById<Kind>;
+  readonly actorOf: ById<Actor>;
   readonly since: string;
   readonly recent: number;
-  /**
-   * Identifies the state of the database when the names were read. It changes when somebody restores an earlier state.
-   */
+  /** Identifies the state of the database when the names were read. Differs after an earlier state was restored. */
   readonly lineage: string;
   /** Approximate memory of the names, in bytes. */
   readonly bytes: number;
-  readonly matched: Matches;
+  readonly matched: MatchCache;
 }
 
-/** Finds a name by its number. It has no table of its own, which would take as much memory as the names. */
-export interface Numbered<Named> {
+/** Finds a name by its id, without a table, which would take as much memory as the names. */
+interface ById<Named> {
   get(id: number): Named | undefined;
 }
 
 export type NamesRead = Pick<Dictionary, 'kinds' | 'actors' | 'since' | 'recent' | 'lineage' | 'bytes'>;
 
-/** Adds the names that were registered since to a dictionary. The result is in ascending order of the ids, too. */
-export function extendDictionary(before: Dictionary | undefined, news: NamesRead): Dictionary {
-  const known = before?.lineage === news.lineage ? before : undefined;
-  const kinds = known === undefined ? news.kinds : union(known.kinds, known.kindOf, news.kinds);
-  const actors = known === undefined ? news.actors : union(known.actors, known.actorOf, news.actors);
+/** Adds newly registered names to a dictionary. The result is in ascending order of the ids, too. */
+export function extendDictionary(before: Dictionary | undefined, added: NamesRead): Dictionary {
+  const known = before?.lineage === added.lineage ? before : undefined;
+  const kinds = known === undefined ? added.kinds : union(known.kinds, known.kindOf, added.kinds);
+  const actors = known === undefined ? added.actors : union(known.actors, known.actorOf, added.actors);
   return {
     kinds,
     actors,
-    kindOf: numbered(kinds),
-    actorOf: numbered(actors),
-    since: news.since,
-    recent: news.recent,
-    lineage: news.lineage,
-    bytes: (known?.bytes ?? 0) + news.bytes,
-    matched: new Matches(),
+    kindOf: byId(kinds),
+    actorOf: byId(actors),
+    since: added.since,
+    recent: added.recent,
+    lineage: added.lineage,
+    bytes: (known?.bytes ?? 0) + added.bytes,
+    matched: new MatchCache(),
   };
 }
 
 function union<Named extends { id: number }>(
   known: readonly Named[],
-  knownOf: Numbered<Named>,
-  news: readonly Named[],
+  knownOf: ById<Named>,
+  read: readonly Named[],
 ): readonly Named[] {
-  const added = news.filter(({ id }) => knownOf.get(id) === undefined);
-  const again = new Map(added.length === news.length ? [] : news.map((one) => [one.id, one]));
-  const all = (again.size === 0 ? known : known.map((one) => again.get(one.id) ?? one)).concat(added);
-  // A long transaction may register a lower number than the dictionary's last one.
+  const added = read.filter(({ id }) => knownOf.get(id) === undefined);
+  const again = new Map(added.length === read.length ? [] : read.map((named) => [named.id, named]));
+  const all = (again.size === 0 ? known : known.map((named) => again.get(named.id) ?? named)).concat(added);
+  // A long transaction may register a lower id than the dictionary's last one.
   const inOrder = (known.at(-1)?.id ?? 0) < (added[0]?.id ?? Number.POSITIVE_INFINITY);
-  return inOrder ? all : all.sort((one, other) => one.id - other.id);
+  return inOrder ? all : all.sort((a, b) => a.id - b.id);
 }
 
-function numbered<Named extends { id: number }>(names: readonly Named[]): Numbered<Named> {
+function byId<Named extends { id: number }>(names: readonly Named[]): ById<Named> {
   return {
     get(id) {
       let low = 0;

@@ -5,15 +5,15 @@ import type { DatabaseTransaction } from '../../../postgres/database.ts';
 import type { Statements } from '../../../postgres/statements.ts';
 import type { Actor, Dictionary, Kind, NamesRead } from './dictionary.ts';
 
-/** Bytes of memory that a name takes besides its text: the object, the head of its text, its place in the list. */
+/** Bytes of memory of a name in addition to its text: the object, the head of its text, its place in the list. */
 const bytesOfName = 80;
 /** Maximum bytes of the names of one tenant: about 10 million names. */
 const maxBytesOfNames = 1024 * 1024 * 1024;
 const namesAtOnce = 4_096;
 
 /**
- * Reads the names registered since a dictionary was read, and perhaps some that it already has. Reads all names if there
- * is no dictionary. Throws service_unavailable if the names take more than `maxBytes` bytes of memory.
+ * Reads the names registered since a dictionary was read, and perhaps some that it already has; without a dictionary, all
+ * names. Throws service_unavailable if the names take more than `maxBytes` bytes of memory.
  */
 export async function readNames(
   statements: Statements,
@@ -48,8 +48,8 @@ export async function readNames(
          select null, json_agg(json_build_array(a.actor, a.name) order by a.actor)::text,
                 count(*) filter (where a.registered >= s.since), a.batch
            from (
-             select one.actor, one.name, one.registered, (row_number() over (order by one.actor) - 1) / ${namesAtOnce} as batch
-               from change_actor one where one.tenant = $1 and one.registered >= s.unknown_since
+             select c.actor, c.name, c.registered, (row_number() over (order by c.actor) - 1) / ${namesAtOnce} as batch
+               from change_actor c where c.tenant = $1 and c.registered >= s.unknown_since
            ) as a
            where extent.bytes <= $5
            group by a.batch
@@ -58,7 +58,7 @@ export async function readNames(
     values: [tenant, known?.since ?? '0', known?.lineage ?? '', bytesOfName, maxBytes],
   });
   const [head] = rows;
-  if (head === undefined) throw new Error('the database told no snapshot');
+  if (head === undefined) throw new Error('the database returned no snapshot');
   if (head.bytes > maxBytes) {
     const message = `The change history has more names of actors than the ${Math.round(maxBytes / 1e6)} MB that are kept of a tenant.`;
     throw new AnnalsError('service_unavailable', message);
@@ -81,7 +81,7 @@ function parsed<Row>(text: string | null): Row[] {
   return text === null ? [] : JSON.parse(text);
 }
 
-/** Of these actors, or kinds, those that have an entry since a moment. */
+/** Those of these actors, or kinds, that have an entry since a moment. */
 export async function findVisible(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -97,6 +97,6 @@ export async function findVisible(
         select from change_entry e
           where e.tenant = ${tenant} and ${sql.ref(`e.${of}`)} = of.id and e.at >= ${since}
           order by e.at, e.sequence limit 1
-      ) as one`.execute(transaction);
+      ) as visible`.execute(transaction);
   return new Set(rows.map(({ id }) => id));
 }

@@ -2,8 +2,8 @@ import { sql } from 'kysely';
 import type { Database } from '../../../postgres/database.ts';
 import type { RecordedBy } from '../../../recording/change.ts';
 
-/** What records changes. Times are milliseconds since 1970. */
-export interface ChangeRecorder {
+/** The source of recorded changes. Times are milliseconds since 1970. */
+interface ChangeRecorder {
   readonly way: RecordedBy['way'];
   /** The client or the capture. */
   readonly by: string | null;
@@ -11,19 +11,16 @@ export interface ChangeRecorder {
 }
 
 export interface ChangeRecorders {
-  /** The one that recorded last comes first. */
+  /** The last to record comes first. */
   readonly recorders: readonly ChangeRecorder[];
-  /** Leaves out those that have not recorded since this moment; undefined: leaves out none. */
+  /** Only recorders that recorded after this moment are listed; undefined: all are. */
   readonly since: number | undefined;
 }
 
-/** Recorders that an answer has at most. Those that recorded last are among them. */
+/** Maximum recorders of an answer: those that recorded last. */
 export const maxRecorders = 500;
 
-/**
- * When what records changes of a tenant did so last, including changes that are not folded yet. One statement reads it, and so
- * one snapshot.
- */
+/** The recorders of a tenant with their last times, including changes that are not folded yet, from one snapshot. */
 export async function readRecorders(db: Database, tenant: string): Promise<ChangeRecorders> {
   const { rows } = await sql<{ way: RecordedBy['way'] | 'unknown'; by: string | null; recorded: number }>`
     select case known.recorder when 0 then 'unknown' when 1 then 'service' when 2 then 'import' else r.way end as way,

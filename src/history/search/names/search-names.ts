@@ -9,22 +9,22 @@ export interface NameSearch {
   readonly size: number;
 }
 
-/** A name, and the numbers of the actors, or of the kinds, that have it. */
-interface NumberedName {
+/** A name, and the ids of the actors or kinds that have it. */
+interface NamedIds {
   readonly name: string;
   readonly ids: number[];
 }
 
-/** Returns those of the numbers that still have an entry. */
+/** Returns those of the ids that still have an entry. */
 export type FindVisible = (ids: readonly number[]) => Promise<ReadonlySet<number>>;
 
-/** How many names are looked up at once at first, and at most. */
+/** Names looked up in the first statement, and at most in one. */
 const fewNames = 200;
 const manyNames = 10_000;
 
 /**
- * The first names that begin with a prefix, in the order of code points. Case does not count (Unicode's simple
- * folding). A name counts only if an entry that the tenant still has bears it.
+ * The first names that begin with a prefix, in the order of code points, ignoring case (Unicode's simple folding). A name
+ * counts only if an entry that the tenant still keeps has it.
  */
 export async function searchNames(
   dictionary: Pick<Dictionary, 'actors' | 'kinds'>,
@@ -51,8 +51,8 @@ async function firstNames(
   { actors, kinds }: Pick<Dictionary, 'actors' | 'kinds'>,
   { field, begins, after, max }: { field: NameField; begins: RegExp; after: string | undefined; max: number },
   slice: TimeSlice,
-): Promise<NumberedName[]> {
-  const first: NumberedName[] = [];
+): Promise<NamedIds[]> {
+  const first: NamedIds[] = [];
   const add = (name: string, id: number) => {
     if (after !== undefined && compareCodePoints(name, after) <= 0) return;
     const last = first.at(-1);
@@ -79,7 +79,7 @@ async function firstNames(
 }
 
 /** Where a name is or belongs in a list in the order of code points. */
-function placeOf(name: string, names: readonly NumberedName[]): number {
+function placeOf(name: string, names: readonly NamedIds[]): number {
   let low = 0;
   let high = names.length;
   while (low < high) {
@@ -90,17 +90,17 @@ function placeOf(name: string, names: readonly NumberedName[]): number {
   return low;
 }
 
-/** The order of texts by their code points, which that of JavaScript is not above U+FFFF: for `sort`. */
-export function compareCodePoints(one: string, other: string): number {
-  const length = Math.min(one.length, other.length);
+/** Compares texts by code points, for `sort`. JavaScript's own order differs above U+FFFF. */
+export function compareCodePoints(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
   for (let index = 0; index < length; index++) {
-    const [first, second] = [one.charCodeAt(index), other.charCodeAt(index)];
+    const [first, second] = [a.charCodeAt(index), b.charCodeAt(index)];
     if (first !== second) return rankOf(first) - rankOf(second);
   }
-  return one.length - other.length;
+  return a.length - b.length;
 }
 
-/** Surrogates stand for code points above all others. */
+/** Surrogates are parts of code points above all others. */
 function rankOf(unit: number): number {
   if (unit < 0xd800) return unit;
   return unit < 0xe000 ? unit + 0x2000 : unit - 0x800;
