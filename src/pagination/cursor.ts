@@ -5,7 +5,7 @@ import type { Sealer } from '../core/sealing.ts';
  * A position between two rows of a sorted list: right before or right after a row with these keys. The position stays
  * valid when the row is deleted (contract 10: a position, not a row).
  */
-export interface Position {
+export interface ListPosition {
   /** One sort key for each field except the id, as the database made them. Undefined means after the last row. */
   readonly row: RowPlace | undefined;
   readonly after: boolean;
@@ -27,7 +27,7 @@ const flagPacked = 4;
  * Encodes a position as bytes. Long keys take 21 bits for each character, so that 8 fields of 128 characters and an id of
  * 255 bytes always fit. The modules that create ids refuse a longer id.
  */
-export function encodePosition({ row, after }: Position): Buffer {
+function encodePosition({ row, after }: ListPosition): Buffer {
   const flags = (after ? flagAfter : 0) | (row === undefined ? flagEnd : 0);
   if (row === undefined) return Buffer.of(flags);
   const id = Buffer.from(row.id);
@@ -39,7 +39,7 @@ export function encodePosition({ row, after }: Position): Buffer {
 }
 
 /** Decodes a position with this number of keys. */
-export function decodePosition(bytes: Buffer, keyCount: number): Position {
+function decodePosition(bytes: Buffer, keyCount: number): ListPosition {
   const flags = bytes.readUInt8(0);
   const after = (flags & flagAfter) !== 0;
   if ((flags & flagEnd) !== 0) return { row: undefined, after };
@@ -129,7 +129,7 @@ const timeBytes = 6;
 const padding = 16;
 
 /** Encodes a position as an opaque text: encrypted and bound to its scope. `now` is in milliseconds since 1970. */
-export function sealCursor(sealer: Sealer, scope: CursorScope, position: Position, now: number): string {
+export function sealCursor(sealer: Sealer, scope: CursorScope, position: ListPosition, now: number): string {
   const time = Buffer.alloc(timeBytes);
   time.writeUIntBE(now + cursorLifetime, 0, timeBytes);
   const content = Buffer.concat([time, encodePosition(position)]);
@@ -149,7 +149,7 @@ export function openCursor(
   cursor: string,
   keyCount: number,
   now: number,
-): Position {
+): ListPosition {
   const sealed = Buffer.from(cursor, 'base64url');
   // There is one canonical form: no padding, no other alphabet, no unused bits in the last character.
   if (cursor.length > maxCursorBytes || sealed.toString('base64url') !== cursor) throw invalidCursor();

@@ -9,7 +9,7 @@ export type TextParts = readonly string[];
 /** The texts of a page in its order: all of them, or in pieces that Annals reads while it sends the answer. */
 export type PageTexts = readonly string[] | AsyncIterable<readonly TextParts[]>;
 
-/** A row of a page. A long text is undefined here: Annals reads it when it sends it. */
+/** A row of a page. A long text is undefined here: it is read when it is sent. */
 export interface RowOfText {
   readonly id: string;
   readonly bytes: number;
@@ -20,8 +20,8 @@ export interface RowOfText {
 export type ReadTexts = (ids: readonly string[]) => Promise<ReadonlyMap<string, TextParts>>;
 
 /**
- * The texts of a page. Annals reads each missing piece when the client has taken the piece before. So a slow client holds
- * no connection and little memory. If a row has changed since, Annals sends its current text.
+ * The texts of a page. Each missing piece is read when the client has taken the piece before, so a slow client holds no
+ * connection and little memory. If a row has changed since, its current text is sent.
  */
 export function textsOfPage(rows: readonly RowOfText[], readTexts: ReadTexts): PageTexts {
   const texts = rows.flatMap(({ text }) => text ?? []);
@@ -67,7 +67,7 @@ export function partsById(rows: readonly RowOfPart[]): ReadonlyMap<string, TextP
 }
 
 /** Changes a list of texts; the result has as many. */
-export type ChangeTexts = (texts: readonly string[]) => Promise<readonly string[]>;
+type ChangeTexts = (texts: readonly string[]) => Promise<readonly string[]>;
 
 /** Applies a function to the texts: to all of them, or to each piece when it is read. */
 export async function mapTexts(texts: PageTexts, change: ChangeTexts): Promise<PageTexts> {
@@ -96,8 +96,8 @@ export function arrayBody(texts: PageTexts): string | Readable {
 }
 
 /**
- * The body of an answer that is read while it is sent. Nothing is read ahead of what the client takes. The texts go to the
- * socket as they are: a Buffer of each would stay in memory until the next garbage collection.
+ * The body of an answer that is read while it is sent, never ahead of the client. The texts go to the socket as they are:
+ * a Buffer of each would stay in memory until the next garbage collection.
  */
 export function streamOfTexts(texts: AsyncIterable<string>): Readable {
   return Readable.from(texts, { objectMode: true, highWaterMark: 0 });

@@ -1,14 +1,15 @@
 import type { QueryExecutorProvider, RawBuilder, SqlBool } from 'kysely';
+import { AnnalsError } from '../core/errors.ts';
 import type { Sealer } from '../core/sealing.ts';
 import { type CursorScope, openCursor, sealCursor } from './cursor.ts';
 import { type PageTexts, textsOfPage } from './page-texts.ts';
-import { type PagingRequest, readPaging } from './parameters.ts';
+import { defaultPageSize, type PagingRequest } from './parameters.ts';
 import { type Collection, keysetOf, type PagePlace, readPage } from './read-page.ts';
 import { parseSort, type Sort } from './sort.ts';
 
 export interface PagedOperation {
   readonly tenant: string;
-  /** The operation and the parameters of its path. A cursor of one scope does not open in another one. */
+  /** The operation and the parameters of its path. */
   readonly operation: string;
   /** Everything that narrows the list, as the client sent it. */
   readonly filter: string;
@@ -28,26 +29,28 @@ export interface Page {
 }
 
 export interface Paginator {
-  /** Checks everything about paging; throws validation_violation. */
+  /** Validates the paging parameters; throws validation_violation. */
   read(request: PagingRequest, operation: PagedOperation): PageRequest;
-  /** Reads that page of the rows. If a transaction prepared the filter, the read is in that transaction. */
-  fetch(db: QueryExecutorProvider, wanted: PageRequest, collection: Collection): Promise<Page>;
+  /** Reads that page of the rows, in the transaction that prepared the filter, if one did. */
+  fetch(db: QueryExecutorProvider, request: PageRequest, collection: Collection): Promise<Page>;
 }
 
-/** Offset mode and cursor mode for any list (contract 10). Modules pass their rows and have no paging of their own. */
+/** Offset mode and cursor mode for any list (contract 10): the paging of all modules. */
 export function createPaginator({ sealer, now }: { sealer: Sealer; now: () => number }): Paginator {
   return {
     read(request, operation) {
-      const paging = readPaging(request);
+      const { pageNumber = 1, pageSize: size = defaultPageSize, next, prev } = request.query;
+      if (next !== undefined && prev !== undefined) throw bothCursors();
       const sort = parseSort(request.query.sort);
       const scope = { ...operation, sort: sort.text };
-      const size = paging.pageSize;
-      if (paging.mode === 'offset') {
-        const skip = (paging.pageNumber - 1) * size;
-        return { scope, sort, place: { kind: 'page', skip, size, wantsTotal: paging.wantsTotal } };
+      // Cursor mode is active when `next` or `prev` is present, empty or not (spec D, rule 1).
+      const cursor = next ?? prev;
+      if (cursor === undefined) {
+        const wantsTotal = String(request.headers['x-total-count']).trim().toLowerCase() === 'true';
+        return { scope, sort, place: { kind: 'page', skip: (pageNumber - 1) * size, size, wantsTotal } };
       }
-      const position = openCursor(sealer, scope, paging.cursor, sort.fields.length, now());
-      const side = paging.side === 'next' ? 'following' : 'preceding';
+      const position = openCursor(sealer, scope, cursor, sort.fields.length, now());
+      const side = next === undefined ? 'preceding' : 'following';
       return { scope, sort, place: { kind: 'beside', position, side, size } };
     },
 
@@ -62,10 +65,20 @@ export function createPaginator({ sealer, now }: { sealer: Sealer; now: () => nu
   };
 }
 
+function bothCursors(): AnnalsError {
+  const message = 'next and prev must not be given together';
+  return new AnnalsError('validation_violation', message, {
+    details: [
+      { field: 'next', message },
+      { field: 'prev', message },
+    ],
+  });
+}
+
 /** Lists of documents. `q`, `sort` and `fields` work the same in every list (contracts 9 and 10). */
 export interface DocumentLists {
   /** A page of rows with `id`, `document` and `fields`, each as JSON text. */
-  page(rows: DocumentRows, asked: ListParameters, wanted: PageRequest): Promise<Page>;
+  page(rows: DocumentRows, parameters: ListParameters, page: PageRequest): Promise<Page>;
 }
 
 export interface DocumentRows {

@@ -1,8 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { AnnalsError } from '../core/errors.ts';
 
-const defaultPageSize = 60;
+export const defaultPageSize = 60;
 
 /** The `q` of a list, for the route's `querystring` schema. */
 export const filterParameter = Type.Optional(
@@ -90,7 +89,7 @@ export const PagingHeaders = Type.Object({
   ),
 });
 
-/** The paging parameters of a request, as its query string and header have them. */
+/** The paging parameters of a request, as sent. */
 export interface PagingRequest {
   readonly query: {
     pageNumber?: number;
@@ -100,28 +99,4 @@ export interface PagingRequest {
     sort?: string;
   };
   readonly headers: FastifyRequest['headers'];
-}
-
-export type Paging =
-  | { readonly mode: 'offset'; readonly pageNumber: number; readonly pageSize: number; readonly wantsTotal: boolean }
-  | { readonly mode: 'cursor'; readonly side: 'next' | 'prev'; readonly cursor: string; readonly pageSize: number };
-
-/** Cursor mode is active when `next` or `prev` is present, empty or not (spec D, rule 1). */
-export function readPaging({ query, headers }: PagingRequest): Paging {
-  const { pageNumber = 1, pageSize = defaultPageSize, next, prev } = query;
-  if (next !== undefined && prev !== undefined) throw bothCursors();
-  if (next !== undefined) return { mode: 'cursor', side: 'next', cursor: next, pageSize };
-  if (prev !== undefined) return { mode: 'cursor', side: 'prev', cursor: prev, pageSize };
-  const asked = headers['x-total-count'];
-  return { mode: 'offset', pageNumber, pageSize, wantsTotal: String(asked).trim().toLowerCase() === 'true' };
-}
-
-function bothCursors(): AnnalsError {
-  const message = 'next and prev must not be given together';
-  return new AnnalsError('validation_violation', message, {
-    details: [
-      { field: 'next', message },
-      { field: 'prev', message },
-    ],
-  });
 }

@@ -1,7 +1,7 @@
-/** Bytes of text that Annals reads and sends at once (contract 11). Memory holds them several times. */
+/** Bytes of text read and sent at once (contract 11). Memory holds them several times. */
 export const maxPieceBytes = 4 * 1024 * 1024;
 
-/** Bytes of a piece while an answer is sent. A client may take it slowly, so it is smaller than what is read at once. */
+/** Bytes of a piece while an answer is sent: smaller, since a client may take it slowly. */
 export const maxStreamedBytes = maxPieceBytes / 4;
 
 /** Bytes of a part of a long text, in the statement `text_parts`: below what the runtime counts as a large string. */

@@ -1,5 +1,5 @@
 import { type QueryExecutorProvider, type RawBuilder, type SqlBool, sql } from 'kysely';
-import type { Position, RowPlace } from './cursor.ts';
+import type { ListPosition, RowPlace } from './cursor.ts';
 import type { ReadTexts, RowOfText } from './page-texts.ts';
 import { maxPieceBytes } from './pieces.ts';
 import type { Sort } from './sort.ts';
@@ -7,16 +7,16 @@ import type { Sort } from './sort.ts';
 /** Which rows of a list to read: a page by its number, or the rows next to a position on one side of it. */
 export type PagePlace =
   | { readonly kind: 'page'; readonly skip: number; readonly size: number; readonly wantsTotal: boolean }
-  | { readonly kind: 'beside'; readonly position: Position; readonly side: Side; readonly size: number };
+  | { readonly kind: 'beside'; readonly position: ListPosition; readonly side: Side; readonly size: number };
 
-export interface RowsOfPage {
+interface RowsOfPage {
   /** In the order of the list, in both read directions. */
   readonly rows: readonly RowOfText[];
   readonly total: number | undefined;
   /** The begin of the page, if rows come before it. */
-  readonly begin: Position | undefined;
+  readonly begin: ListPosition | undefined;
   /** The end of the page, if rows follow. */
-  readonly end: Position | undefined;
+  readonly end: ListPosition | undefined;
 }
 
 /**
@@ -44,7 +44,7 @@ async function readByNumber(
   const total = wantsTotal ? sql`(select count(*) from ${from} where ${where})` : sql`null::bigint`;
   const read = await readRows(db, collection, keyset, {
     side: 'following',
-    wanted: size + 1,
+    limit: size + 1,
     condition: where,
     skip,
     total,
@@ -74,7 +74,7 @@ async function readBeside(
     order by ${orderBy(keyset, id, otherSide)} limit 1)`;
   const read = await readRows(db, collection, keyset, {
     side,
-    wanted: size + 1,
+    limit: size + 1,
     condition: sql`${where} and ${seek(keyset, id, position, side)}`,
     skip: 0,
     total: sql`null::bigint`,
@@ -96,9 +96,9 @@ interface PlacedRow extends RowOfText {
   readonly place: RowPlace;
 }
 
-interface RowsWanted {
+interface RowsRequest {
   side: Side;
-  wanted: number;
+  limit: number;
   condition: RawBuilder<unknown>;
   skip: number;
   total: RawBuilder<unknown>;
@@ -110,12 +110,12 @@ async function readRows(
   db: QueryExecutorProvider,
   { from, id, text }: Collection,
   keyset: Keyset,
-  { side, wanted, condition, skip, total, beyond }: RowsWanted,
+  { side, limit, condition, skip, total, beyond }: RowsRequest,
 ): Promise<{ rows: PlacedRow[]; total: number | undefined; beyond: boolean }> {
   const names = keyset.keys.map((_key, index) => sql.ref(`key_${index}`));
   const keys = keyset.keys.map((key, index) => sql`${key} as ${names[index]}, `);
-  // All texts of this statement have at most the bytes of one piece. Annals reads a row that exceeds its share later.
-  const maxTextBytes = Math.floor(maxPieceBytes / wanted);
+  // All texts of this statement have at most the bytes of one piece. A row that exceeds its share is read later.
+  const maxTextBytes = Math.floor(maxPieceBytes / limit);
   const direction = orderBy({ ...keyset, keys: names }, sql.ref('key_id'), side);
   const { rows } = await sql<Record<string, unknown>>`
     select ${total} as total, ${beyond} as beyond, ${sql.join([...names, sql.ref('key_id')])}, octet_length(found.text) as bytes,
@@ -124,7 +124,7 @@ async function readRows(
       left join (
         select ${keys.length === 0 ? sql`` : sql.join(keys, sql``)}${id} as key_id, ${text} as text
           from ${from} where ${condition}
-          order by ${orderBy(keyset, id, side)} limit ${wanted}::integer offset ${skip}::bigint
+          order by ${orderBy(keyset, id, side)} limit ${limit}::integer offset ${skip}::bigint
       ) found on true
       order by ${direction}`.execute(db);
   const [first] = rows;
@@ -146,20 +146,20 @@ async function readRows(
   };
 }
 
-/** One row more than the page size: if it exists, more rows follow. */
+/** The extra row, if it exists, shows that more rows follow. */
 function cut(rows: readonly PlacedRow[], size: number): { page: readonly PlacedRow[]; more: boolean } {
   return { page: rows.slice(0, size), more: rows.length > size };
 }
 
-function ahead(row: PlacedRow | undefined): Position | undefined {
+function ahead(row: PlacedRow | undefined): ListPosition | undefined {
   return row === undefined ? undefined : { row: row.place, after: false };
 }
 
-function behind(row: PlacedRow | undefined): Position | undefined {
+function behind(row: PlacedRow | undefined): ListPosition | undefined {
   return row === undefined ? undefined : { row: row.place, after: true };
 }
 
-/** What a module says about the rows of its list. The pagination module knows no table. */
+/** How a module describes the rows of its list. Pagination knows no table. */
 export interface Collection {
   /** The SQL after `from`. */
   readonly from: RawBuilder<unknown>;
@@ -176,7 +176,7 @@ export interface Collection {
 }
 
 /** The order of a list as SQL: key columns and the id. All have the same direction, so that a seek is one comparison. */
-export interface Keyset {
+interface Keyset {
   readonly keys: readonly RawBuilder<unknown>[];
   /** If the id descends, the list is read backwards along the mirror of its keys. */
   readonly reversed: boolean;
@@ -197,19 +197,19 @@ export function keysetOf(collection: Pick<Collection, 'field'>, sort: Sort): Key
 }
 
 /** Compares a row with a position, in the order of the list. */
-export type Side = 'following' | 'preceding';
+type Side = 'following' | 'preceding';
 
 /** The `order by` list that starts next to the position and goes away from it. */
-export function orderBy({ keys, reversed }: Keyset, id: RawBuilder<unknown>, side: Side): RawBuilder<unknown> {
+function orderBy({ keys, reversed }: Keyset, id: RawBuilder<unknown>, side: Side): RawBuilder<unknown> {
   const direction = ascends(reversed, side) ? sql`asc` : sql`desc`;
   return sql.join([...keys, id].map((column) => sql`${column} ${direction}`));
 }
 
 /** The condition that a row is on that side of the position. */
-export function seek(
+function seek(
   { keys, reversed }: Keyset,
   id: RawBuilder<unknown>,
-  { row, after }: Position,
+  { row, after }: ListPosition,
   side: Side,
 ): RawBuilder<SqlBool> {
   if (row === undefined) return side === 'preceding' ? sql`true` : sql`false`;

@@ -6,9 +6,9 @@ import type { DocumentAt, DocumentRequest } from './document-at.ts';
 const maxPartLength = 256 * 1024;
 
 /** The body of the answer: a text, or a stream of its parts if it is long. */
-export function documentBody(asked: DocumentRequest, found: DocumentAt): string | Readable {
+export function documentBody(request: DocumentRequest, found: DocumentAt): string | Readable {
   const { document = '' } = found;
-  const { before, after } = aroundDocument(asked, found);
+  const { before, after } = aroundDocument(request, found);
   if (document.length <= maxPartLength) return `${before}${document}${after}`;
   return streamOfTexts(partsOfText(before, document, after));
 }

@@ -2,20 +2,20 @@ import type { EntryRow, PageOfEntries } from '../entries/entry-store.ts';
 import { timeText } from '../entries/entry-text.ts';
 import { csvHead } from './export-store.ts';
 
-/** Entries of one file that is answered at once. */
+/** Maximum entries of a file that is returned at once. */
 export const maxEntriesOfFile = 10_000;
 
 /** Characters of a part. */
 const partLength = 64 * 1024;
 
 /**
- * The file that an export has of these entries, in parts. An export's lines come from the database, in a transaction that stays open until the file
- * is stored; whoever takes this file may take it slowly, so it is made of a page, which holds no connection.
+ * The file that an export has of these entries, in parts. It is written from a page, which holds no connection: a client
+ * may take it slowly, while the lines of an export come from a transaction that stays open.
  */
 export async function* csvText({ entries, pieces }: PageOfEntries): AsyncGenerator<string> {
   let part = csvHead();
-  for await (const some of pieces ?? [entries]) {
-    for (const entry of some) {
+  for await (const piece of pieces ?? [entries]) {
+    for (const entry of piece) {
       part += csvLine(entry);
       if (part.length < partLength) continue;
       yield part;
@@ -30,7 +30,7 @@ function csvLine({ at, type, entity, entityId, name, schemaVersion, actor, relat
   return `${fields.map(csvField).join()}\r\n`;
 }
 
-/** As the routine `csv_field` does it: a spreadsheet takes no field for a formula. */
+/** As the routine `csv_field`: a spreadsheet takes no field for a formula. */
 function csvField(value: string | null | undefined): string {
   if (value === null || value === undefined) return '';
   return `"${/^[=+\-@\t\n\r＝＋－＠]/.test(value) ? "'" : ''}${value.replaceAll('"', '""')}"`;

@@ -13,13 +13,12 @@ import { needsDocumentIds } from '../search/plan/resolve.ts';
 import { parseOwnQuery, readRestriction } from '../search/plan/restriction.ts';
 import { planTallies } from '../search/plan/tally-plan.ts';
 import { entryConditions } from '../search/predicate.ts';
-import type { Search } from '../search/search.ts';
-import { searchOf } from '../search/search.ts';
+import { type Search, searchOf } from '../search/search.ts';
 import { isUnderestimated } from '../search/search-store.ts';
 import { openSnapshot, type QueryAtMoment, queryAt, readSnapshot, resolveInTransaction } from '../search/snapshot.ts';
 import { csvHead, openLines, readExportSnapshot, takeLines } from './export-store.ts';
 
-export interface ExportDependencies {
+interface ExportDependencies {
   /** Each export holds one connection of this pool until it ends. */
   db: Database;
   regexes: RegexMatcherPool;
@@ -30,54 +29,45 @@ export interface ExportDependencies {
 }
 
 const defaultPieceBytes = 1024 * 1024;
-/**
- * The maximum difference, in milliseconds, between the clocks of two processes: one drops old entries, the other exports.
- */
+/** Maximum milliseconds between the clocks of two processes, one of which drops old entries while the other exports. */
 const clockMargin = 3_600_000;
 
-export function createExportHistory(means: ExportDependencies): ExportHistory {
-  const { db, dictionaries, pieceBytes = defaultPieceBytes } = means;
+export function createExportHistory(dependencies: ExportDependencies): ExportHistory {
+  const { db, dictionaries, pieceBytes = defaultPieceBytes } = dependencies;
 
   async function exportAll(
+    transaction: DatabaseTransaction,
     request: ExportRequest,
     known: Dictionary,
     take: (piece: ExportPiece) => Promise<void>,
   ): Promise<void> {
-    await inTransaction(
-      db,
-      async (transaction) => {
-        const restriction = request.restriction && readRestriction(request.restriction);
-        const hide = restriction?.hide ?? [];
-        const { of, resumed } = await open(means, transaction, { ...request, restriction }, known);
-        let isFirst = !resumed;
-        const next = async () => {
-          const lines = await takeLines(transaction, pieceBytes);
-          request.signal.throwIfAborted();
-          if (lines === undefined || hide.length === 0) return lines;
-          return { ...lines, text: await hideLines(lines.text, { format: request.format, hide }) };
-        };
-        if (isFirst && request.format === 'CSV') {
-          await take({ text: csvHead(request.withContext), entries: 0, last: beforeAll, of, isFirst });
-          isFirst = false;
-        }
-        let taking = next();
-        for (;;) {
-          const lines = await taking;
-          if (lines === undefined) break;
-          // The database looks for the next piece while the export stores this one.
-          taking = next();
-          taking.catch(() => {});
-          try {
-            await take({ ...lines, of, isFirst });
-          } catch (error) {
-            await taking.catch(() => {});
-            throw error;
-          }
-          isFirst = false;
-        }
-      },
-      { isolation: 'repeatable read' },
-    );
+    const restriction = request.restriction && readRestriction(request.restriction);
+    const hide = restriction?.hide ?? [];
+    const { of, resumed } = await open(dependencies, transaction, { ...request, restriction }, known);
+    let isFirst = !resumed;
+    const next = async () => {
+      const lines = await takeLines(transaction, pieceBytes);
+      request.signal.throwIfAborted();
+      if (lines === undefined || hide.length === 0) return lines;
+      return { ...lines, text: await hideLines(lines.text, { format: request.format, hide }) };
+    };
+    if (isFirst && request.format === 'CSV') {
+      await take({ text: csvHead(request.withContext), entries: 0, last: beforeAll, of, isFirst });
+      isFirst = false;
+    }
+    let taking = next();
+    for (let lines = await taking; lines !== undefined; lines = await taking) {
+      // The database looks for the next piece while the export stores this one.
+      taking = next();
+      taking.catch(() => {});
+      try {
+        await take({ ...lines, of, isFirst });
+      } catch (error) {
+        await taking.catch(() => {});
+        throw error;
+      }
+      isFirst = false;
+    }
   }
 
   return {
@@ -89,7 +79,9 @@ export function createExportHistory(means: ExportDependencies): ExportHistory {
       const { tenant, signal } = request;
       // The transaction has no time limit: no client waits for it.
       await doWork({ tenant, signal, stepLimit: Number.POSITIVE_INFINITY }, async () => {
-        await exportAll(request, await dictionaries.get(tenant), take);
+        const known = await dictionaries.get(tenant);
+        const work = (transaction: DatabaseTransaction) => exportAll(transaction, request, known, take);
+        await inTransaction(db, work, { isolation: 'repeatable read' });
       });
     },
   };
@@ -98,27 +90,24 @@ export function createExportHistory(means: ExportDependencies): ExportHistory {
 /** The place before all entries, newest first. */
 const beforeAll: Place = { at: Number.MAX_SAFE_INTEGER, sequence: 0 };
 
-/** A request whose restriction was read. */
-type RestrictedRequest = Omit<ExportRequest, 'restriction'> & { readonly restriction: Restriction | undefined };
-
 /** Opens the cursor, at the beginning or behind what an earlier attempt has stored. */
 async function open(
-  means: ExportDependencies,
+  { now, regexes }: ExportDependencies,
   transaction: DatabaseTransaction,
-  request: RestrictedRequest,
+  request: Omit<ExportRequest, 'restriction'> & { readonly restriction: Restriction | undefined },
   known: Dictionary,
 ): Promise<{ of: ExportSnapshot; resumed: boolean }> {
   const { tenant, q, format, withContext, askedAt, restriction } = request;
   const { snapshot, placement } = await readExportSnapshot(transaction, tenant);
-  const { horizon, dictionary } = await openSnapshot(transaction, tenant, means.now(), known);
-  const { horizon: horizonSoon } = await readSnapshot(transaction, tenant, means.now() + clockMargin, dictionary);
-  // Retention may have passed the beginning meanwhile. Then entries of the old snapshot may be gone. And a tenant may have
-  // moved within a cluster: the other worker does not know the snapshot. In both cases the export starts again.
-  const isGood = (before: ExportSnapshot) => horizonSoon <= before.since && before.placement === placement;
-  const resume = request.resume !== undefined && isGood(request.resume) ? request.resume : undefined;
-  const asked = queryAt(tenant, parseOwnQuery(q, restriction), askedAt, restriction);
-  const since = resume?.since ?? Math.max(asked.from, horizon);
-  const search = await searchFor(transaction, asked, { since, dictionary, regexes: means.regexes });
+  const { horizon, dictionary } = await openSnapshot(transaction, tenant, now(), known);
+  const { horizon: horizonSoon } = await readSnapshot(transaction, tenant, now() + clockMargin, dictionary);
+  // The export restarts if retention has passed its beginning, since entries of the old snapshot may be gone, or if the
+  // tenant has moved within a cluster, since the other worker does not know the snapshot.
+  const isValid = (before: ExportSnapshot) => horizonSoon <= before.since && before.placement === placement;
+  const resume = request.resume !== undefined && isValid(request.resume) ? request.resume : undefined;
+  const query = queryAt(tenant, parseOwnQuery(q, restriction), askedAt, restriction);
+  const since = resume?.since ?? Math.max(query.from, horizon);
+  const search = await searchFor(transaction, query, { since, dictionary, regexes });
   const { hide, actors } = restriction ?? { hide: [], actors: true };
   await openLines(transaction, search, { format, withContext, inParts: hide.length > 0, actors, resume });
   return { of: { snapshot: resume?.snapshot ?? snapshot, placement, since }, resumed: resume !== undefined };
@@ -131,8 +120,8 @@ async function searchFor(
   { since, dictionary, regexes }: { since: number; dictionary: Dictionary; regexes: RegexMatcherPool },
 ): Promise<Search> {
   const slice = new TimeSlice();
-  const means = { tenant, since, within, dictionary, regexes, slice };
-  const expression = await resolveInTransaction(transaction, query, means);
+  const scope = { tenant, since, within, dictionary, regexes, slice };
+  const expression = await resolveInTransaction(transaction, query, scope);
   const plan = needsDocumentIds(query) ? await planTallies(expression, dictionary, since, slice) : undefined;
   const satisfies = await entryConditions(tenant, expression, dictionary, slice);
   const underestimated = await isUnderestimated(transaction, tenant);

@@ -5,8 +5,8 @@ import { type Place, recordedByColumn } from '../entries/entry-store.ts';
 import type { Search } from '../search/search.ts';
 import { found, runSearch } from '../search/search-store.ts';
 
-/** Some lines of an export, each with its line ending. */
-export interface Lines {
+/** Lines of an export, each with its line ending. */
+interface Lines {
   text: string;
   entries: number;
   /** The place of the last line. */
@@ -32,7 +32,7 @@ interface LineParts {
   readonly after: RawBuilder<unknown>;
 }
 
-// The same texts as the endpoint's. The database makes the lines, so that no other request waits for this work.
+// The same texts as the endpoint's. The database writes the lines, so that this work blocks no other request.
 const ndjsonLine = (circumstances: RawBuilder<unknown>, actors: boolean): LineParts => ({
   before: sql`
   '{"at":"' || ${at} || '","type":"' || k.type || '","entity":' || to_json(k.entity)::text
@@ -61,27 +61,21 @@ const recordedBy = sql.raw(recordedByColumn);
 const ndjsonCircumstances = sql`coalesce(',"context":' || e.context, '') || coalesce(',"recordedBy":' || ${recordedBy}, '')`;
 const csvCircumstances = sql`',' || coalesce(csv_field(e.context), '') || ',' || coalesce(csv_field(${recordedBy}), '')`;
 
-/**
- * Opens the cursor of an export in a repeatable read transaction. Entries come newest first. If an earlier attempt got as
- * far as `after`, the cursor continues after that place.
- */
+interface LineOptions {
+  format: ExportFormat;
+  withContext: boolean | undefined;
+  /** Whether lines come in their parts. */
+  inParts: boolean;
+  actors: boolean;
+  /** Continues after the place that an earlier attempt reached. */
+  resume?: (ExportSnapshot & { after: Place }) | undefined;
+}
+
+/** Opens the cursor of an export in a repeatable read transaction. Entries come newest first. */
 export async function openLines(
   transaction: DatabaseTransaction,
   search: Search,
-  {
-    format,
-    withContext = false,
-    inParts,
-    actors,
-    resume,
-  }: {
-    format: ExportFormat;
-    withContext: boolean | undefined;
-    /** Whether lines come in their parts. */
-    inParts: boolean;
-    actors: boolean;
-    resume?: (ExportSnapshot & { after: Place }) | undefined;
-  },
+  { format, withContext = false, inParts, actors, resume }: LineOptions,
 ): Promise<void> {
   // The export needs lines as the database finds them, not after it has found and sorted all of them.
   await sql`set local enable_sort = off`.execute(transaction);
@@ -113,8 +107,7 @@ export async function takeLines(transaction: DatabaseTransaction, bytes: number)
     transaction,
   );
   const [row] = rows;
-  if (row === undefined) return undefined;
-  return { text: row.lines, entries: row.entries, last: { at: row.last_at, sequence: row.last_sequence } };
+  return row && { text: row.lines, entries: row.entries, last: { at: row.last_at, sequence: row.last_sequence } };
 }
 
 /** The transaction's snapshot on the server that has the tenant's entries, and where that is. */
@@ -122,11 +115,11 @@ export async function readExportSnapshot(
   transaction: DatabaseTransaction,
   tenant: string,
 ): Promise<Pick<ExportSnapshot, 'snapshot' | 'placement'>> {
-  // The rows of the tenant tell a cluster where to ask.
+  // The rows of the tenant direct a cluster to the server.
   const { rows } = await sql<{ snapshot: string; placement: string | null }>`
     select pg_current_snapshot()::text as snapshot, change_placement(${tenant})::text as placement
       from (select count(*) from tenant t where t.tenant = ${tenant}) as there`.execute(transaction);
   const [row] = rows;
-  if (row === undefined) throw new Error('the database told no snapshot');
+  if (row === undefined) throw new Error('the database returned no snapshot');
   return row;
 }

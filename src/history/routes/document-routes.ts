@@ -104,15 +104,15 @@ export async function documentRoutes(
     },
     async (request, reply) => {
       const { entity, entityId, at, changes } = request.query;
-      const asked: DocumentRequest = { entity, entityId, when: documentTime({ at, changes }, now) };
+      const document: DocumentRequest = { entity, entityId, when: documentTime({ at, changes }, now) };
       const begun = performance.now();
       const { restriction } = request.credentials;
-      const { found, release } = await reads.document(request.params.tenant, { ...asked, restriction });
+      const { found, release } = await reads.document(request.params.tenant, { ...document, restriction });
       reply.headers(timingOf('documents', begun, restriction));
-      // A client may take a large document slowly; until it has it, the document counts.
+      // A large document counts until the client has taken it.
       reply.raw.once('close', release);
       if (reply.raw.closed) release();
-      return await reply.type('application/json; charset=utf-8').send(documentBody(asked, found));
+      return await reply.type('application/json; charset=utf-8').send(documentBody(document, found));
     },
   );
 }

@@ -14,21 +14,21 @@ import { EntryQuery, HistoryPath } from './schemas.ts';
 export function entryRoutes(
   app: HttpServer,
   { reads, sealer }: { reads: HistoryReads; sealer: Sealer },
-  at: ReadApi,
+  api: ReadApi,
 ): void {
   app.get(
-    `${at.path}/entries`,
+    `${api.path}/entries`,
     {
       onRequest: refuseContextWithoutScope,
-      config: { ...at.config, errors: ['resource_not_found'] },
+      config: { ...api.config, errors: ['resource_not_found'] },
       schema: {
-        operationId: at.operationId('getEntry'),
-        tags: [at.tag],
+        operationId: api.operationId('getEntry'),
+        tags: [api.tag],
         summary: 'Retrieving one change',
         description: 'The change with a `ref`. The list of changes shows refs with `ref=true`.',
         params: HistoryPath,
         querystring: EntryQuery,
-        response: { 200: jsonStream(at.change, { description: 'The change.', headers: at.headers }) },
+        response: { 200: jsonStream(api.change, { description: 'The change.', headers: api.headers }) },
       },
     },
     async (request, reply) => {

@@ -3,7 +3,6 @@ import { AnnalsError, invalidField } from '../../core/errors.ts';
 import { Semaphore } from '../../core/fairness/semaphore.ts';
 import { ofCurrentWork } from '../../core/fairness/work.ts';
 import type { Sealer } from '../../core/sealing.ts';
-import type { Restriction } from '../../http/credentials.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { CsvFile, csvType, jsonStream, stream } from '../../http/openapi/answers.ts';
 import type { QueryParameters } from '../../http/query-parameters.ts';
@@ -15,7 +14,7 @@ import { csvText, maxEntriesOfFile } from '../export/csv-file.ts';
 import type { FindPage } from '../search/find-page.ts';
 import { parseOwnQuery } from '../search/plan/restriction.ts';
 import { clientReads, mayShowContext, type ReadApi, refuseContextWithoutScope, timingOf } from './operation.ts';
-import { HistoryPath, HistoryQuery } from './schemas.ts';
+import { HistoryPath, HistoryQuery, type HistoryQueryParameters } from './schemas.ts';
 
 interface ListOptions {
   findPage: FindPage;
@@ -23,18 +22,16 @@ interface ListOptions {
 }
 
 /**
- * Files of one tenant that are made or sent at once, in a process. Anybody may take a file slowly, so files have a quarter of the places of viewers and
- * nobody waits for one in a place.
+ * Concurrent files of one tenant in a process. A client may take a file slowly, so files have a quarter of the places of
+ * viewers, and further requests do not wait.
  */
 export const maxFilesOfTenant = 8;
 
-/** The list of changes. */
-export function listRoute(app: HttpServer, { findPage, sealer }: ListOptions, at: ReadApi): void {
-  const files =
-    at.config.isOfViewer === true
-      ? new Semaphore({ maxOfTenant: maxFilesOfTenant, maxWaitingOfTenant: 0, name: 'files of viewers' })
-      : undefined;
-  const page = jsonStream(at.page, { description: 'A page of changes, newest first.', headers: at.headers });
+/** The list of changes, as pages of JSON; for viewers also as a CSV file. */
+export function listRoute(app: HttpServer, options: ListOptions, api: ReadApi): void {
+  const hasFiles = api.config.isOfViewer === true;
+  const files = new Semaphore({ maxOfTenant: maxFilesOfTenant, maxWaitingOfTenant: 0, name: 'files of viewers' });
+  const page = jsonStream(api.page, { description: 'A page of changes, newest first.', headers: api.headers });
   const file = stream({ 'text/csv': { schema: CsvFile } }, { description: '' });
   const pageOrFile = {
     ...page,
@@ -43,77 +40,82 @@ export function listRoute(app: HttpServer, { findPage, sealer }: ListOptions, at
   };
 
   app.get(
-    `${at.path}/${at.list}`,
+    `${api.path}/${api.list}`,
     {
-      onRequest: files ? [varyByAccept, refuseContextWithoutScope, checkFile] : refuseContextWithoutScope,
-      config: at === clientReads ? { ...at.config, hidesOutages: true } : at.config,
+      onRequest: hasFiles ? [varyByAccept, refuseContextWithoutScope, checkFile] : refuseContextWithoutScope,
+      config: api === clientReads ? { ...api.config, hidesOutages: true } : api.config,
       schema: {
-        operationId: at.operationId('listChanges'),
-        tags: [at.tag],
+        operationId: api.operationId('listChanges'),
+        tags: [api.tag],
         summary: 'Retrieving change history',
-        description: files ? ofFiles : 'Version 0.0.1, preview: some features may not be fully operational.',
+        description: hasFiles ? describedFiles : 'Version 0.0.1, preview: some features may not be fully operational.',
         params: HistoryPath,
         querystring: HistoryQuery,
-        response: { 200: files ? pageOrFile : page },
+        response: { 200: hasFiles ? pageOrFile : page },
       },
     },
     async (request, reply) => {
-      const { q = '', page: number = 1, size = 20, context, valueLimit } = request.query;
-      const { tenant } = request.params;
-      const { restriction } = request.credentials;
-      if (files !== undefined && asksForFile(request)) {
-        const release = await files.acquire(tenant, request.work?.signal);
-        reply.raw.once('close', release);
-        if (reply.raw.closed) release();
-        reply.type(csvType).header('content-disposition', 'attachment; filename="changes.csv"');
-        return await reply.send(streamOfTexts(await fileOf(tenant, q, restriction)));
-      }
-      const withContext = mayShowContext(context, request.credentials);
-      const withIdentity = request.query.ref === 'true';
-      const query = parseOwnQuery(q, restriction);
-      const asked = { skip: (number - 1) * size, size, inPieces: true, withContext, withIdentity, restriction };
-      const begun = performance.now();
-      const found = await findPage(tenant, query, asked);
-      reply.headers(timingOf(found.plan, begun, restriction));
-      const shown = await showEntries(sealer, tenant, found, { ref: withIdentity, valueLimit, restriction });
-      const body = historyBody(shown, { page: number, size });
-      return await reply.type('application/json; charset=utf-8').send(body);
+      const list = { ...options, request, tenant: request.params.tenant, query: request.query };
+      if (!hasFiles || !acceptsCsv(request)) return await sendPage(list, reply);
+      const release = await files.acquire(list.tenant, request.work?.signal);
+      reply.raw.once('close', release);
+      if (reply.raw.closed) release();
+      return await sendFile(list, reply);
     },
   );
-
-  async function fileOf(
-    tenant: string,
-    q: string,
-    restriction: Restriction | undefined,
-  ): Promise<AsyncIterable<string>> {
-    const asked = { skip: 0, size: maxEntriesOfFile, inPieces: 'always', restriction } as const;
-    const found = await findPage(tenant, parseOwnQuery(q, restriction), asked);
-    if (found.total > maxEntriesOfFile) {
-      throw invalidField('q', `q has ${found.total} changes, and a file at most ${maxEntriesOfFile}`);
-    }
-    return ofCurrentWork(csvText(await showEntries(sealer, tenant, found, { restriction })));
-  }
 }
 
-const ofFiles = `With \`Accept: text/csv\` all changes of \`q\` as a file, up to ${maxEntriesOfFile}, if the token permits it. Then \`q\` is the one parameter.`;
+interface ListRequest extends ListOptions {
+  readonly request: Pick<FastifyRequest, 'credentials'>;
+  readonly tenant: string;
+  readonly query: HistoryQueryParameters;
+}
 
-/** One address has pages and files, and their errors. */
+async function sendPage({ findPage, sealer, request, tenant, query }: ListRequest, reply: FastifyReply) {
+  const { q = '', page = 1, size = 20, context, ref, valueLimit } = query;
+  const { restriction } = request.credentials;
+  const withContext = mayShowContext(context, request.credentials);
+  const withIdentity = ref === 'true';
+  const options = { skip: (page - 1) * size, size, inPieces: true, withContext, withIdentity, restriction };
+  const parsed = parseOwnQuery(q, restriction);
+  const begun = performance.now();
+  const found = await findPage(tenant, parsed, options);
+  reply.headers(timingOf(found.plan, begun, restriction));
+  const shown = await showEntries(sealer, tenant, found, { ref: withIdentity, valueLimit, restriction });
+  return await reply.type('application/json; charset=utf-8').send(historyBody(shown, { page, size }));
+}
+
+async function sendFile({ findPage, sealer, request, tenant, query: { q = '' } }: ListRequest, reply: FastifyReply) {
+  const { restriction } = request.credentials;
+  reply.type(csvType).header('content-disposition', 'attachment; filename="changes.csv"');
+  const options = { skip: 0, size: maxEntriesOfFile, inPieces: 'always', restriction } as const;
+  const found = await findPage(tenant, parseOwnQuery(q, restriction), options);
+  if (found.total > maxEntriesOfFile) {
+    throw invalidField('q', `q has ${found.total} changes, and a file at most ${maxEntriesOfFile}`);
+  }
+  const shown = await showEntries(sealer, tenant, found, { restriction });
+  return await reply.send(streamOfTexts(ofCurrentWork(csvText(shown))));
+}
+
+const describedFiles = `With \`Accept: text/csv\` all changes of \`q\` as a file, up to ${maxEntriesOfFile}, if the token permits it. Then \`q\` is the one parameter.`;
+
+/** One URL has pages and files, and their errors. */
 async function varyByAccept(_request: FastifyRequest, reply: FastifyReply): Promise<void> {
   reply.header('vary', 'Origin, Accept');
 }
 
-/** Whether the type is named: what takes anything gets a page. */
-function asksForFile({ headers: { accept = '' } }: Pick<FastifyRequest, 'headers'>): boolean {
+/** Whether the type is named: a client that accepts anything gets a page. */
+function acceptsCsv({ headers: { accept = '' } }: Pick<FastifyRequest, 'headers'>): boolean {
   return accept.split(',').some((range) => /^\s*text\/csv\s*(?:;|$)/i.test(range));
 }
 
-/** Refuses a file that the caller may not have, or a part of one, before the parameters get their defaults. */
+/** Refuses a file without permission, or with parameters beside `q`, before the parameters get their defaults. */
 async function checkFile(request: FastifyRequest): Promise<void> {
-  if (!asksForFile(request)) return;
+  if (!acceptsCsv(request)) return;
   if (request.credentials.viewer?.mayExport !== true) throw insufficientScopes();
-  const given = request.query as QueryParameters;
-  const others = Object.keys(HistoryQuery.properties).filter((name) => name !== 'q' && given[name] !== undefined);
-  if (others.length === 0) return;
-  const details = others.map((field) => ({ field, message: 'must be left out: a file has all changes of q' }));
+  const sent = request.query as QueryParameters;
+  const extra = Object.keys(HistoryQuery.properties).filter((name) => name !== 'q' && sent[name] !== undefined);
+  if (extra.length === 0) return;
+  const details = extra.map((field) => ({ field, message: 'must be left out: a file has all changes of q' }));
   throw new AnnalsError('validation_violation', 'A file has q as its one parameter.', { details });
 }

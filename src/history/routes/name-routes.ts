@@ -111,14 +111,9 @@ export async function nameRoutes(app: HttpServer, { reads }: { reads: HistoryRea
       const { restriction } = request.credentials;
       if (field === 'actor') requireActors(restriction);
       if (field === 'document') {
-        const asked = {
-          entity,
-          prefix,
-          changedBefore: changedBefore === undefined ? undefined : firstMillisecondFrom('changedBefore', changedBefore),
-          size,
-          restriction,
-        };
-        return { field, values: (await reads.documents(tenant, asked)).map(documentView) };
+        const before = changedBefore === undefined ? undefined : firstMillisecondFrom('changedBefore', changedBefore);
+        const search = { entity, prefix, changedBefore: before, size, restriction };
+        return { field, values: (await reads.documents(tenant, search)).map(documentView) };
       }
       if (field === 'path') return { field, values: await reads.paths(tenant, { entity, prefix, size, restriction }) };
       return { field, values: await reads.names(tenant, { field, prefix, size, restriction }) };

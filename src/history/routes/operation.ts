@@ -7,31 +7,31 @@ import { historyScopes, insufficientScopes, mayReadContext } from '../../http/sc
 import type { PlanName } from '../entries/entry-store.ts';
 import { ChangelogChangeItem, ChangelogHistoryResponse, ViewerChange, ViewerHistoryPage } from './schemas.ts';
 
-/** What all operations of the change history have in common: their scopes, and the message of their 500 (contract 3). */
+/** Scopes of all operations of the change history, and the message of their 500 (contract 3). */
 export const historyOperation = {
   scopes: historyScopes,
   internalErrorMessage: 'Problem encountered while trying to retrieve changelog history.',
 } as const;
 
-/** Whether entries are to be shown with their context. Throws insufficient_permissions if the caller may not see it. */
+/** Whether entries come with their context. Throws insufficient_permissions if the caller may not see it. */
 export function mayShowContext(
-  asked: 'true' | 'false' | undefined,
+  context: 'true' | 'false' | undefined,
   { scopes, restriction }: Pick<Credentials, 'scopes' | 'restriction'>,
 ): boolean {
-  if (asked === 'true' && (!mayReadContext(scopes) || restriction !== undefined)) throw insufficientScopes();
-  return asked === 'true';
+  if (context === 'true' && (!mayReadContext(scopes) || restriction !== undefined)) throw insufficientScopes();
+  return context === 'true';
 }
 
-/** Refuses to show the context before the parameters are checked (contract: order of checks). */
+/** Refuses the context before the parameters are checked (contract: order of checks). */
 export async function refuseContextWithoutScope(request: FastifyRequest): Promise<void> {
   const { context = [] } = request.query as QueryParameters;
   if (context.includes('true')) mayShowContext('true', request.credentials);
 }
 
-/** The same for operations that answer a credential with a restriction by what that shows. */
+/** The same for operations that apply the restriction of a credential. */
 export const restrictedOperation = { ...historyOperation, appliesRestriction: true } as const;
 
-/** Where the reads are that access tokens and viewer tokens are good for: one handler answers both. */
+/** Reads that access tokens and viewer tokens share: one handler serves both. */
 export interface ReadApi {
   readonly path: string;
   /** The last segment of the path of the list. */
@@ -69,8 +69,8 @@ export const viewerReads: ReadApi = {
 };
 
 /**
- * The header that says how a query was answered, and how long it took since `begun` (performance.now). There is none for a
- * restriction: how its query was answered would tell of what it does not show.
+ * The header with the plan of a query and its duration since `begun` (performance.now). There is none for a restriction:
+ * the plan would reveal something of what it hides.
  *
  * @example
  * timingOf('tallies', begun, undefined); // { 'Server-Timing': 'tallies;dur=2.4' }

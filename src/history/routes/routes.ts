@@ -10,7 +10,7 @@ import { clientReads, viewerReads } from './operation.ts';
 import { changeRecorderRoutes } from './recorder-routes.ts';
 import { summaryRoutes } from './summary-routes.ts';
 
-export interface ChangelogRoutesOptions {
+interface ChangelogRoutesOptions {
   findPage: FindPage;
   reads: HistoryReads;
   sealer: Sealer;
@@ -19,10 +19,10 @@ export interface ChangelogRoutesOptions {
 
 /** Change history (spec A), and the part of it that the viewer shows (contract 18). */
 export async function changelogRoutes(app: HttpServer, options: ChangelogRoutesOptions): Promise<void> {
-  for (const at of [clientReads, viewerReads]) {
-    summaryRoutes(app, options, at);
-    entryRoutes(app, options, at);
-    listRoute(app, options, at);
+  for (const api of [clientReads, viewerReads]) {
+    summaryRoutes(app, options, api);
+    entryRoutes(app, options, api);
+    listRoute(app, options, api);
   }
   await nameRoutes(app, options);
   await documentRoutes(app, options);

@@ -1,4 +1,4 @@
-import { type TSchema, Type } from 'typebox';
+import { type Static, type TSchema, Type } from 'typebox';
 import { TenantName } from '../../http/chosen-id.ts';
 import { queryInteger } from '../../http/query-parameters.ts';
 
@@ -91,7 +91,7 @@ export const ViewerChange = Type.Object(
   { $id: 'ViewerChange' },
 );
 
-/** The answer of the change history (spec: change history response). */
+/** Spec: change history response. */
 function historyPage(item: TSchema, $id: string) {
   return Type.Object(
     {
@@ -188,3 +188,5 @@ export const HistoryQuery = Type.Object({
   ),
   size,
 });
+
+export type HistoryQueryParameters = Static<typeof HistoryQuery>;

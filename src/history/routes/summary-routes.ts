@@ -9,15 +9,15 @@ import { type ReadApi, timingOf } from './operation.ts';
 import { HistoryPath } from './schemas.ts';
 import { FacetsAnswer, FacetsQuery, HistogramAnswer, HistogramQuery } from './summary-schemas.ts';
 
-/** What the entries of a query are like as a whole (contract 4, further reads). */
-export function summaryRoutes(app: HttpServer, { reads }: { reads: HistoryReads }, at: ReadApi): void {
+/** Counts of the entries of a query (contract 4, further reads). */
+export function summaryRoutes(app: HttpServer, { reads }: { reads: HistoryReads }, api: ReadApi): void {
   app.get(
-    `${at.path}/histogram`,
+    `${api.path}/histogram`,
     {
-      config: at.config,
+      config: api.config,
       schema: {
-        operationId: at.operationId('getHistogram'),
-        tags: [at.tag],
+        operationId: api.operationId('getHistogram'),
+        tags: [api.tag],
         summary: 'Counting changes over time',
         description: 'Counts the changes that match, by time and type. The counts are exact.',
         params: HistoryPath,
@@ -25,7 +25,7 @@ export function summaryRoutes(app: HttpServer, { reads }: { reads: HistoryReads 
         response: {
           200: json(HistogramAnswer, {
             description: 'The changes over time, the oldest first.',
-            headers: at.headers,
+            headers: api.headers,
           }),
         },
       },
@@ -43,18 +43,18 @@ export function summaryRoutes(app: HttpServer, { reads }: { reads: HistoryReads 
   );
 
   app.get(
-    `${at.path}/facets`,
+    `${api.path}/facets`,
     {
-      config: at.config,
+      config: api.config,
       schema: {
-        operationId: at.operationId('getFacets'),
-        tags: [at.tag],
+        operationId: api.operationId('getFacets'),
+        tags: [api.tag],
         summary: 'Counting changes by entity, type or actor',
         description: 'The most frequent values of a field among the changes that match. The counts are exact.',
         params: HistoryPath,
         querystring: FacetsQuery,
         response: {
-          200: json(FacetsAnswer, { description: 'The values with most changes.', headers: at.headers }),
+          200: json(FacetsAnswer, { description: 'The values with most changes.', headers: api.headers }),
         },
       },
     },

@@ -25,7 +25,7 @@ export async function savedViewRoutes(
     many: 'saved views',
     item: SavedViewItem,
     scopes: historyScopes,
-    page: ({ credentials: { tenant } }, asked, wanted) => savedViews.list(tenant, asked, wanted),
+    page: ({ credentials: { tenant } }, parameters, page) => savedViews.list(tenant, parameters, page),
   });
 
   app.post(

@@ -37,7 +37,10 @@ function viewRows(tenant: string): DocumentRows {
 }
 
 /** How many views the tenant has, and the last place among them; 0 without any. */
-async function readPlaces(transaction: DatabaseTransaction, tenant: string): Promise<{ count: number; last: number }> {
+async function readLastPlace(
+  transaction: DatabaseTransaction,
+  tenant: string,
+): Promise<{ count: number; last: number }> {
   const { rows } = await sql<{ count: number; last: number }>`
     select count(*) as count, coalesce(max((fields ->> 'position')::double precision), 0) as last
       from saved_view where tenant = ${tenant}`.execute(transaction);
@@ -46,27 +49,24 @@ async function readPlaces(transaction: DatabaseTransaction, tenant: string): Pro
   return places;
 }
 
-/** Queries of the change history that a tenant keeps by name. They go out as JSON texts. */
+/** Named queries of the change history. They are returned as JSON texts. */
 export interface SavedViews {
   find(tenant: string, id: string): Promise<string>;
-  list(tenant: string, asked: ListParameters, wanted: PageRequest): Promise<Page>;
-  /** Returns the id. Without one in the body Annals makes a random one. */
+  list(tenant: string, parameters: ListParameters, page: PageRequest): Promise<Page>;
+  /** Returns the id: that of the body, or a random one. */
   create(author: Author, body: ViewBody): Promise<string>;
   put(author: Author, id: string, body: ViewBody): Promise<'created' | 'replaced'>;
   remove(author: Author, id: string): Promise<void>;
 }
 
-/**
- * Saved views. Writers of new ones of a tenant wait for each other, so that the number of its views and the last place among them are
- * still correct when the write commits.
- */
+/** Creations of a tenant's views wait for each other, so that their number and last place are correct at the commit. */
 export function createSavedViews(options: { db: Database; documents: DocumentLists; now: () => number }): SavedViews {
   const { documents } = options;
   const views = ownDocuments(options, {
     noun: 'saved view',
     table: viewTable,
     entity: 'annals-view',
-    async written({ body }: Sent, writing, stored) {
+    async written({ body }: ViewWrite, writing, stored) {
       const before = stored && (JSON.parse(stored.document) as SavedView);
       const { position, isFull } = before ? { ...before, isFull: false } : await nextPlace(writing);
       const metadata = metadataOf(writing, before?.metadata.createdAt);
@@ -86,7 +86,7 @@ export function createSavedViews(options: { db: Database; documents: DocumentLis
     find: views.find,
     remove: views.remove,
 
-    list: (tenant, asked, wanted) => documents.page(viewRows(tenant), asked, wanted),
+    list: (tenant, parameters, page) => documents.page(viewRows(tenant), parameters, page),
 
     async create(author, body) {
       refuseFaults(body);
@@ -104,7 +104,7 @@ export function createSavedViews(options: { db: Database; documents: DocumentLis
   };
 }
 
-interface Sent {
+interface ViewWrite {
   readonly body: ViewBody;
   readonly version?: number | undefined;
 }
@@ -112,11 +112,11 @@ interface Sent {
 /** The place after all views of the tenant, and whether it has as many as it may have. */
 async function nextPlace({ transaction, author: { tenant } }: Writing): Promise<{ position: number; isFull: boolean }> {
   await lockTenant(transaction, tenant);
-  const { count, last } = await readPlaces(transaction, tenant);
+  const { count, last } = await readLastPlace(transaction, tenant);
   return { position: Math.floor(last) + 1, isFull: count >= maxViews };
 }
 
-/** The JSON text of a view, as Annals stores it and sends it. */
+/** The JSON text of a view, as it is stored and returned. */
 function documentOf(
   { id, name, q, range = 'P30D', columns, position }: Omit<SavedView, 'metadata' | 'range'> & Pick<ViewBody, 'range'>,
   metadata: SavedView['metadata'],
@@ -129,7 +129,7 @@ const time = '2026-06-01T00:00:00.000000000+00:00';
 /** A range that takes as many characters and terms of a query as any range can. */
 const maxRange = ` occurredAt:(>="${time}" AND <"${time}")`;
 
-/** Throws validation_violation where the query, or the query with a range, is not valid, or the range is not. */
+/** Throws validation_violation if the query, alone or with a range, or the range is invalid. */
 function refuseFaults({ q, range }: ViewBody): void {
   parseQuery(q, changelogDialect);
   parseQuery(`${q}${maxRange}`, changelogDialect);

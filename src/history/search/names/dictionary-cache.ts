@@ -72,7 +72,8 @@ export class DictionaryCache {
 
   #read(tenant: string, outdated: Dictionary | undefined): Cached {
     const reading = new SharedReading({ tenant, timeLimit: this.#timeLimit }, async () => {
-      begun.dictionary = extendDictionary(outdated, await readNames(this.#pool, tenant, outdated));
+      const added = await readNames(this.#pool, tenant, outdated);
+      begun.dictionary = extendDictionary(outdated, added);
       this.#evict();
       return begun.dictionary;
     });
