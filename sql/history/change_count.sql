@@ -1,4 +1,4 @@
--- Counts the entries of one selection in some ranges of time. Whatever Annals counts, it counts here.
+-- Counts the entries of one selection in ranges of time. All counts of Annals come from here.
 --
 -- In: the selection, `of_actors` and `of_kinds`:
 --   {0} and {0}      all entries
@@ -6,23 +6,23 @@
 --   {a,b} and {}     entries of the actors a and b, of any kind
 --   {a,b} and {k,l}  entries of the actors a and b of the kinds k and l
 -- `moments`, in ascending order, begin the ranges; the last one ends at `before` (null: it has no end). `split` says
--- what the entries are told apart by: 'kind' (then `of_kinds` names them), 'actor', or '' for nothing (key 0). With
--- 'actor', {0} means each actor.
+-- what the entries are counted by: 'kind' (`of_kinds` lists them), 'actor', or '' for nothing (key 0). With 'actor',
+-- {0} means each actor.
 --
 -- Out: a key, a range (from 1) and a number. A range of a key may come in several rows, some of them negative; their
 -- sum is the number.
 --
--- What is read: time is cut into cells of five levels, of 1,024 days, 32 days, a day, an hour and a minute
+-- Data: time is cut into cells of five levels, of 1,024 days, 32 days, a day, an hour and a minute
 -- (change_cell). The children of a cell are the cells of the next level in it, and the seconds of a minute. A row of
 -- change_tally is one cell and one key. It lists the children with entries, and beside each how many entries the cell
 -- has up to the end of that child:
 --   children {2,5,9}, upto {40,100,130}: 40 entries in child 2, 60 in child 5, 30 in child 9
 --
--- How: what comes after a moment is counted on the way down the cells that hold it.
---   1. A cell tells what comes after the child that the moment is in. In the example, for a moment in child 5, that is
---      130 - 100 = 30. What it leaves open is how the 60 entries of child 5 lie before and after the moment.
+-- Algorithm: what comes after a moment is counted on the way down the cells that hold it.
+--   1. A cell says what comes after the child that the moment is in. In the example, for a moment in child 5, that is
+--      130 - 100 = 30. It leaves open how the 60 entries of child 5 lie before and after the moment.
 --   2. If that child is dense (change_dense: it has 64 entries or more), it has a tally of its own on the next level,
---      which tells it in the same way. Otherwise its entries are read. So are those of a second. A cell of an actor
+--      which is counted in the same way. Otherwise its entries are read. So are those of a second. A cell of an actor
 --      has tallies of all its kinds or of none, and where it has them, so have the cells that hold it: for entries of
 --      some kinds, those of the coarsest cell or child without them are read (change_dense_pairs).
 --   3. What comes after moment i is in range i or in a later one. It is added to range i and taken from range i - 1.
@@ -33,8 +33,8 @@
 -- keys go down together, level by level. A key costs at most five tallies a moment, and 255 entries or those of one
 -- second.
 --
--- Which plan: every key is one range of an index. The routines that Annals calls set how statements are planned, and
--- this one inherits it. Why they do so is explained here, once:
+-- Plans: every key is one range of an index. The routines that Annals calls set how statements are planned, and this
+-- one inherits the settings:
 --   plan_cache_mode   Planning takes longer than the statement. So a plan is made once for a connection, perhaps at a
 --                     time when the tables were empty, and must not depend on their sizes:
 --   cross join lateral (... offset 0)
@@ -66,7 +66,7 @@ declare
   keys bigint[] := case when not by_actors then case when of_any_kind then '{0}' else of_kinds end
                         when of_actors = '{0}' then array(select a.actor from change_actor a where a.tenant = of_tenant)
                         else of_actors end;
-  -- the kinds of an actor's tallies that are read; the kind 0 tells how dense the actor is
+  -- the kinds of an actor's tallies that are read; kind 0 has the density of the actor
   kinds constant bigint[] := case when of_any_kind then '{0}' else 0::bigint || of_kinds end;
   highest_kind constant bigint := (select max(k) from unnest(kinds) as k);
   -- the cells of level 0 after the first one

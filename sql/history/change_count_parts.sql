@@ -1,5 +1,5 @@
--- What change_count counts of several parts. Each part has a split, a selection, moments that begin its ranges, and
--- the place of its first range. Rows of one place and key are added up.
+-- Counts parts with change_count. Each part has a split, a selection, moments that begin its ranges, and the place of
+-- its first range. Rows of one place and key are added up.
 create function change_count_parts(of_tenant text, splits text[], actor_sets text[], kind_sets text[],
                                    moment_sets text[], befores bigint[], first_places integer[])
 returns table (place integer, key bigint, entries bigint)

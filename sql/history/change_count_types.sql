@@ -1,5 +1,5 @@
--- How many entries of each type parts have in each range: what change_count_parts counts by kind, added up by type.
--- The parts are told apart by kind. The settings are explained in change_count.
+-- Counts the entries of parts by type in each range: what change_count_parts counts by kind, added up by type. The
+-- settings are explained in change_count.
 create function change_count_types(of_tenant text, splits text[], actor_sets text[], kind_sets text[],
                                    moment_sets text[], befores bigint[], first_places integer[])
 returns table (type text, place integer, entries bigint)

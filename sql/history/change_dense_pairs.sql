@@ -1,4 +1,4 @@
--- A cell in which an actor has so many entries has tallies of the actor's kinds; in others they may be from before. To
--- read fewer entries by their index takes about as long as those tallies, of which most would count one entry or two.
--- It may grow, but not fall: change_count relies on tallies that earlier folds have made.
+-- The number of an actor's entries from which a cell has tallies of the actor's kinds; in cells with fewer they may be
+-- left from before. Reading fewer entries by their index takes about as long as those tallies, most of which would
+-- count one or two. It may grow, but not shrink: change_count relies on tallies of earlier folds.
 create function change_dense_pairs() returns bigint language sql immutable parallel safe as 'select 256::bigint';

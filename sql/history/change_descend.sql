@@ -1,9 +1,9 @@
--- A moment that has at most `skip` entries of one key at or after it, and how many it has (`newer`): the end of the
--- coarsest cell with at most `few` of the key's entries in which the entry stands that has `skip` newer ones, or of a
--- finest one. Null where the tallies have no more than `skip` entries of the key.
+-- A moment with at most `skip` entries of one key at or after it, and their number (`newer`): the end of the coarsest
+-- cell with at most `few` of the key's entries that has the entry with `skip` newer ones, or of a finest one. Null if
+-- the tallies have no more than `skip` entries of the key.
 --
--- The key is an actor, a kind or (0, 0) the tenant. It reads the tallies of this key alone, one a level by the
--- primary key.
+-- The key is an actor, a kind or (0, 0) the tenant. It reads only the tallies of this key, one a level by the primary
+-- key.
 create function change_descend(of_tenant text, of_actor bigint, of_kind bigint, skip bigint, few bigint,
                                out moment bigint, out newer bigint)
 language plpgsql stable as $$

@@ -1,6 +1,5 @@
--- Takes lines from an open cursor (line, at, sequence) until they have `most` bytes together: one answer has one
--- piece of the file, whether its lines have a hundred bytes or a hundred million. No row: the cursor has come to its
--- end.
+-- Takes lines from an open cursor (line, at, sequence) until they have `most` bytes together: one answer has one piece
+-- of the file, whether its lines have a hundred bytes or a hundred million. No row: the cursor is at its end.
 create function change_export_take(source refcursor, most bigint,
                                    out lines text, out entries integer, out last_at bigint, out last_sequence bigint)
 returns setof record language plpgsql as $$

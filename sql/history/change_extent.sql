@@ -1,4 +1,4 @@
--- How many entries of some kinds (null: of any) a tenant has from a moment on, and how many entries no tally has yet.
+-- How many entries of these kinds (null: of any) a tenant has from a moment on, and how many are in no tally yet.
 create function change_extent(of_tenant text, since bigint, kinds bigint[])
 returns table (entries bigint, pending bigint)
 language plpgsql stable

@@ -1,6 +1,6 @@
--- The values of a field (entity, type or actor) with most entries, ties by code point, and how many entries there are
--- in all. It counts parts (see change_count_parts), and adds entries that the caller has counted by their kinds or
--- actors. Without any entry there is one row without a value. The settings are explained in change_count.
+-- The values of a field (entity, type or actor) with most entries, ties by code point, and the number of all entries.
+-- It counts parts (see change_count_parts), and adds entries that the caller has counted by their kinds or actors.
+-- Without any entry there is one row without a value. The settings are explained in change_count.
 create function change_facet_values(of_tenant text, splits text[], actor_sets text[], kind_sets text[],
                                     moment_sets text[], befores bigint[], first_places integer[], field text,
                                     counted_keys bigint[], counted_entries bigint[], size bigint)

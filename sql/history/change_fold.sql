@@ -1,18 +1,17 @@
--- Moves deltas into the tallies, the oldest first, and answers how many entries they had; null where another fold of
--- the tenant is at work. It takes some `most` entries and may leave others. It leaves all that have no position yet
+-- Moves deltas into the tallies, the oldest first, and returns the number of their entries; null while another fold of
+-- the tenant runs. It takes about `most` entries and may leave some, and all that have no position yet
 -- (change_position_give).
 --
--- To be called alone in a transaction that is repeatable read: the entries it sees, without those of the deltas that
--- it leaves, are then just those that the tallies hold afterwards. So a cell that has become dense can be built from
--- its entries.
+-- Call it alone in a repeatable read transaction: the entries it sees, without those of the deltas that it leaves, are
+-- then exactly those that the tallies count afterwards. So a cell that has become dense can be built from its entries.
 --
 -- It goes from the coarsest cells to the finest ones. On each level it adds the entries to the rows of the keys (the
 -- tenant, a kind, an actor, and an actor's kinds), and finds out which children have become dense. These are the
--- cells of the next level. One that has no row there yet is built. What a statement finds goes on in arrays, because
--- a cluster refuses a statement that writes in a WITH query and reads other rows beside it.
+-- cells of the next level. One that has no row there yet is built. Results are passed on in arrays, because a cluster
+-- refuses a statement that writes in a WITH query and reads other rows.
 --
--- A cell of an actor has rows of all its kinds or of none (change_dense_pairs). Rows of kinds that are there are kept
--- up, and imply those of the coarser cells: change_count relies on both.
+-- A cell of an actor has rows of all its kinds or of none (change_dense_pairs). Existing rows of kinds are kept up to
+-- date, and imply those of the coarser cells: change_count relies on both.
 --
 -- Planned each time, with the numbers of rows there are. A cell is one range of the index in whose order it is read
 -- (see change_count).

@@ -1,6 +1,5 @@
--- Waits until no fold of the tenant is at work, and keeps others from beginning until the transaction ends. A fold with
--- a snapshot from before that begins again. To be called in a transaction that is read committed. It reads one row by
--- its key, so it forces no plan.
+-- Waits until no fold of the tenant runs, and blocks new ones until the transaction ends. A fold with an older snapshot
+-- then restarts. Call it in a read committed transaction. It reads one row by its key, so it forces no plan.
 create function change_fold_lock(of_tenant text) returns void language plpgsql as $$
 begin
   perform pg_advisory_xact_lock(hashtextextended('change_fold ' || of_tenant, 0));

@@ -1,6 +1,6 @@
--- Portions of the deltas that the next change_fold takes, the oldest first, of some `at_once` entries each: their first
--- and last delta. It keeps other folds of the tenant from beginning until the transaction ends. Answers none where
--- another fold is at work. To be called first in the transaction of the fold.
+-- Portions of the deltas that the next change_fold takes, the oldest first, of about `at_once` entries each: their
+-- first and last delta. It blocks other folds of the tenant until the transaction ends, and returns none while one
+-- runs. Call it first in the transaction of the fold.
 create function change_fold_portions(of_tenant text, most bigint, at_once bigint)
 returns table (first bigint, last bigint)
 language plpgsql set plan_cache_mode = force_custom_plan set jit = off as $$

@@ -1,6 +1,6 @@
--- The values of a path of an entry as far as a query asks for them, with masks in place of what is hidden. In: the path
--- and its sides as change_paths has them, a regular expression that accepts what is hidden, and what is beneath it, and
--- how many arrays in each other it looks into. Out: the sides. Values inside of objects stay: no query can ask for them
+-- The values of a path of an entry as a query sees them, with masks instead of hidden values. In: the path and its
+-- sides as change_paths has them, a regular expression that accepts hidden paths and those beneath them, and the
+-- maximum number of nested arrays to look into. Out: the sides. Values inside of objects stay: no query can read them
 -- (src/history/search/path-predicate.ts). It reads no table, so it forces no plan.
 create function change_hidden(path text, sides jsonb, hidden text, levels integer) returns jsonb
 language plpgsql immutable parallel safe as $$

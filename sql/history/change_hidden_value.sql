@@ -1,5 +1,5 @@
 -- A value with masks, for change_hidden. A null stays null. An element of an array is at the path of the array, with
--- its place. An array in `levels` others counts as hidden: the server's stack has no room for any number of them.
+-- its position. An array nested deeper than `levels` counts as hidden: the server's stack is limited.
 create function change_hidden_value(path text, value jsonb, hidden text, levels integer) returns jsonb
 language plpgsql immutable parallel safe as $$
 begin

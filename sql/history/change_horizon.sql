@@ -1,4 +1,4 @@
--- The first moment, in milliseconds, whose history a tenant still has. It stands still while the tenant is on hold.
+-- The first moment, in milliseconds, whose history a tenant still keeps. It does not move while the tenant is on hold.
 create function change_horizon(of_tenant text, now bigint) returns bigint language plpgsql stable as $$
 begin
   return (

@@ -1,7 +1,6 @@
--- The entries of some selections (see change_total) in [since, before), newest first and of one millisecond the
--- latest recorded first, without the first `skip`, `size` at most. Those of several keys are merged: they are looked
--- for in the last `span` milliseconds before `before`, or before `now` where that is earlier, and further back where
--- these have too few.
+-- The entries of selections (see change_total) in [since, before), newest first and, within a millisecond, the latest
+-- recorded first, without the first `skip`, at most `size`. Those of several keys are merged: they are searched in the
+-- last `span` milliseconds before `before`, or before `now` if that is earlier, and further back if these have too few.
 create function change_newest(of_tenant text, now bigint, actor_sets text[], kind_sets text[], since bigint,
                               before bigint, skip bigint, size bigint, span bigint)
 returns setof change_entry language plpgsql stable rows 50 as $$

@@ -1,6 +1,6 @@
--- The time of the oldest entry of a selection (see change_count) in [since, before), without an end where `before` is
--- null; null: there is none. Each key is a range of an index. Of some kinds, an actor may have none among its oldest
--- `max_tried` entries, and it would take long to find one: then `decided` is false, unless another actor has an older
+-- The time of the oldest entry of a selection (see change_count) in [since, before), without an end if `before` is
+-- null; null: there is none. Each key is a range of an index. An actor may have none of these kinds among its oldest
+-- `max_tried` entries, and finding one would take long: then `decided` is false, unless another actor has an older
 -- one.
 create function change_oldest(of_tenant text, actors bigint[], kinds bigint[], since bigint, before bigint)
 returns table (oldest bigint, decided boolean)

@@ -1,4 +1,4 @@
--- The rows of change_read as one text (docs/decisions/requests.md): the total, empty where the statement gave up,
+-- The rows of change_read as one text (docs/decisions/requests.md): the total, empty if the statement gave up,
 -- whether the snapshot has no names that the dictionary lacks, the number of entries, and the parts of each entry, with
 -- U+001E between all of them. JSON texts cannot contain that character. A row without an entry has no `at`, so its
 -- parts are null and left out.

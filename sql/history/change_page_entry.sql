@@ -1,6 +1,6 @@
 -- The parts of an entry in the text of a page, each after its separator (change_page). A text that may be null is
--- empty if it is, and begins with "=" if it may be empty too. An entry with much text comes without it: Annals reads
--- such a page in several statements. PostgreSQL puts the expression in place of the call.
+-- empty if it is, and begins with "=" if it may be empty too. An entry with much text comes without it: such a page is
+-- read in several statements. PostgreSQL inlines the expression.
 create function change_page_entry(at bigint, kind bigint, actor bigint, entity_id text, name text, schema_version text,
                                   related text, paths text, erased text)
 returns text language sql immutable parallel safe as $$

@@ -1,6 +1,6 @@
--- The names of paths of entity types that are like one of some texts, and all names that share a number with one; null
--- stands for any. A number that is shared does not tell which name an entry has. The row of the rest (entity '') comes
--- always; with `only_shared` no others but those that are shared.
+-- The path names of entity types that are like one of the texts, and all names that share a number with one; null
+-- stands for any. A shared number does not identify the name of an entry. The row of the rest (entity '') is always
+-- included; with `only_shared`, all others are names that share their number.
 create function change_path_names(of_tenant text, entities text[], names_like text[], only_shared boolean)
 returns table (number integer, entity text, name text, is_shared boolean)
 language plpgsql stable as $$

@@ -4,8 +4,8 @@
 -- jsonb knows neither U+0000 nor half of a surrogate pair. U+0001 U+0001 stands for the first, U+0001 U+0002 for
 -- U+0001, U+D7FF U+E800 to U+EFFF for U+D800 to U+DFFF, which keeps the order by code point
 -- (src/query/json-projection.ts).
--- Nor does it know numbers of very many digits. One that is beyond the bounds of a query becomes one that is beyond
--- them too, and keeps the order. Of 16,000 digits after the point the rest is one digit.
+-- It does not know numbers of very many digits either. One beyond the bounds of a query is replaced by another one
+-- beyond them, which keeps the order. Of 16,000 digits after the point the rest is one digit.
 create function change_paths(paths text) returns jsonb language plpgsql immutable parallel unsafe cost 100 as $$
 declare
   plain text := paths;

@@ -1,5 +1,5 @@
--- Where entries of one selection in [since, before) stand: the newest `most` of each key, among which the newest
--- `most` of all are, in any order.
+-- The places of entries of one selection in [since, before): the newest `most` of each key, which include the newest
+-- `most` of all, in any order.
 create function change_places(of_tenant text, actors bigint[], kinds bigint[], since bigint, before bigint, most bigint,
                               out ats bigint[], out sequences bigint[])
 language plpgsql stable as $$

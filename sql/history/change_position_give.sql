@@ -1,12 +1,12 @@
--- Gives positions to the entries of a tenant that are committed and have none, and answers how many it found; null
--- where another call for the tenant is at work. It takes some `most` entries and may leave others.
+-- Gives positions to the committed entries of a tenant that have none, and returns their number; null while another
+-- call for the tenant runs. It takes about `most` entries and may leave some.
 --
--- To be called alone in a transaction that is read committed.
+-- Call it alone in a read committed transaction.
 --
--- What became visible since the last call is what its snapshot saw at work, or after it. Transaction ids only narrow
--- the search, so that rows which nobody could remove yet are not read again: `position is null` decides. Where they
--- mean nothing (restored, moved to another worker) all deltas are looked at. The order is that of the deltas' numbers:
--- a transaction that began after another one's commit has the greater one.
+-- Newly visible are the transactions that the snapshot of the last call saw running, and later ones. Transaction ids
+-- only narrow the search, so that dead rows are not read again: `position is null` decides. If they are invalid
+-- (restored, moved to another worker), all deltas are examined. The order is that of the deltas' numbers: a transaction
+-- that began after the commit of another has the greater one.
 create function change_position_give(of_tenant text, most bigint default 200000) returns bigint
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 declare
@@ -32,7 +32,7 @@ begin
     seen_running := array(select pg_snapshot_xip(last_given.snapshot));
   end if;
 
-  -- one statement, so that its snapshot is that of all that it says
+  -- one statement, and so one snapshot
   with found as materialized (
     select d.delta, d.ctid as place, d.ats, d.sequences, d.recorded from change_delta d
       where not is_known and d.tenant = of_tenant and d.position is null

@@ -1,6 +1,6 @@
--- Notes in deltas the position of their first entry, `begin_at` and what of `befores` is for the delta, and answers how
--- many it found without one. It goes to their places (ctid) and uses no index, which may have many entries of a tenant
--- that nobody could remove yet. `deltas` are in ascending order.
+-- Stores in deltas the position of their first entry, `begin_at` plus the delta's element of `befores`, and returns
+-- how many it found without one. It reads their places (ctid) without an index, which may have many dead entries of a
+-- tenant. `deltas` are in ascending order.
 create function change_position_mark(
   of_tenant text, begin_at bigint, deltas bigint[], befores bigint[], places tid[]
 ) returns bigint

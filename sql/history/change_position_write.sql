@@ -1,5 +1,5 @@
--- Writes positions from `begin_at` on, which follow those that there are, and answers the first one of the row that
--- it began with. Rows end at multiples of 4096. Positions that complete a block of 16, 256 or 4096 become one row
+-- Writes positions from `begin_at` on, which follow the existing ones, and returns the first one of the row that it
+-- began with. Rows end at multiples of 4096. Positions that complete a block of 16, 256 or 4096 become one row
 -- with those before them in the largest such block: so each is written four times at most, and few rows are left. The
 -- last row has the snapshot.
 --

@@ -1,9 +1,9 @@
 -- A page over intervals of time, newest first, each with selections of its own (see change_total): those from
 -- selection_ends[i - 1] + 1 to selection_ends[i]. An interval is [sinces[i], befores[i]); an infinite one ends at null.
--- Without the first `skip` entries, `size` at most.
+-- Without the first `skip` entries, at most `size`.
 --
--- The first row has the total alone, the others the entries of the page, with kinds and actors as numbers that the
--- service has names for; `current` is that of change_snapshot. All is read in the snapshot of the calling statement.
+-- The first row has the total, the other rows the entries of the page, with the ids of kinds and actors; `current` is
+-- that of change_snapshot. All is read in the snapshot of the calling statement.
 --
 -- Each interval is counted (change_total). In the one where the page begins, change_seek finds a moment near the page
 -- if that is far from the interval's end, and change_newest reads from there on. The settings are explained in

@@ -1,5 +1,5 @@
--- Puts another name in place of an actor's, and of those of recorders and of what a provider knows them by. The actor
--- counts as registered now, by a transaction of the server that has the tenant: so who keeps names reads it again.
+-- Replaces an actor's name, those of recorders, and the provider's identifiers. The actor counts as registered now, by
+-- a transaction of the server that has the tenant, so that caches of names read it again.
 create function change_rename(of_tenant text, old_lookup uuid, new_lookup uuid, replacement text, recorders bigint[])
 returns void language plpgsql as $$
 declare

@@ -2,7 +2,7 @@
 -- moment, and how many entries are from it on (`newer`), which are no more than `wanted`. There are `total` entries
 -- in [oldest, before).
 --
--- A guide tells where to look: the tallies of the one key, or those of the tenant, in which the entries of most
+-- A guide says where to look: the tallies of the one key, or those of the tenant, in which the entries of most
 -- selections are spread alike. Each step guesses how many newer entries the guide has at the checkpoint, looks there
 -- (change_descend), and counts (change_total). It reads nothing itself.
 create function change_seek(of_tenant text, actor_sets text[], kind_sets text[], wanted bigint, oldest bigint,

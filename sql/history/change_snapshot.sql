@@ -1,5 +1,5 @@
--- What a snapshot says of a tenant: the first moment whose history it still has, and whether it knows no names besides
--- those that somebody read before, as many as `recent` registered by transactions from `names_since` on.
+-- The first moment whose history a tenant still keeps in the snapshot, and whether the snapshot has only the names that
+-- were read before, as many as `recent` registered by transactions from `names_since` on.
 create function change_snapshot(of_tenant text, now bigint, names_since xid8, recent bigint, lineage text)
 returns table (horizon bigint, current boolean) language plpgsql stable as $$
 begin

@@ -1,5 +1,5 @@
--- Writes a receipt of a tenant at the next position, which it answers. Until the transaction ends no entry of it gets
--- one, so it is to end soon. It is read committed: the call waits for one that gives positions.
+-- Writes a receipt of a tenant at the next position, and returns that. Entries of the tenant get no positions until the
+-- transaction ends, so it must end soon. It is read committed: the call waits for one that gives positions.
 create function receipt_write(of_tenant text, body text) returns bigint language plpgsql as $$
 declare
   last_given record;

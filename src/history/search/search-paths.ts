@@ -15,6 +15,7 @@ export interface PathSearch {
 
 /** The entries that a search looks at, by the SQL condition on a row `e`. */
 interface SearchScope extends HistorySnapshot {
+  readonly tenant: string;
   readonly isInScope: SqlCondition;
 }
 
@@ -32,8 +33,8 @@ export async function searchPaths(
   const entities = kinds === undefined ? null : [...new Set(kinds.map((kind) => kind.entity))];
   const names = await readPathNames(statementsOf(snapshot.transaction), tenant, { entities, like: null });
   const ofKinds = kinds === undefined ? sql`true` : sql`e.kind = any (${kinds.map(({ id }) => id)}::bigint[])`;
-  const isInScope: SqlCondition = sql`e.tenant = ${tenant} and e.at >= ${snapshot.horizon} and ${ofKinds}`;
-  const scope = { ...snapshot, isInScope };
+  const isInScope: SqlCondition = sql`e.at >= ${snapshot.horizon} and ${ofKinds}`;
+  const scope = { ...snapshot, tenant, isInScope };
   const numbered = await firstVisible(scope, numberedNames(names, begins), size);
   const read = await firstRead(scope, names, { begins, size });
   return [...new Set([...numbered, ...read])].sort(compareCodePoints).slice(0, size);
@@ -81,12 +82,12 @@ async function firstVisible(scope: SearchScope, names: readonly NumberedPath[], 
 /** The newest entries, which are read first: they have most of the names. */
 const newestEntries = 2_000;
 
-async function numbersOfNewest({ transaction, isInScope }: SearchScope): Promise<ReadonlySet<number>> {
+async function numbersOfNewest({ transaction, tenant, isInScope }: SearchScope): Promise<ReadonlySet<number>> {
   const { rows } = await sql<{ number: number }>`
     select distinct n.number
       from (
         select e.path_numbers from change_entry e
-          where ${isInScope} order by e.at desc, e.sequence desc limit ${sql.lit(newestEntries)}
+          where e.tenant = ${tenant} and ${isInScope} order by e.at desc, e.sequence desc limit ${sql.lit(newestEntries)}
       ) as e
       cross join lateral unnest(e.path_numbers) as n (number)`.execute(transaction);
   return new Set(rows.map(({ number }) => number));
@@ -94,7 +95,7 @@ async function numbersOfNewest({ transaction, isInScope }: SearchScope): Promise
 
 /** The names with a number that an entry has. */
 async function withOlderEntries(
-  { transaction, isInScope }: SearchScope,
+  { transaction, tenant, isInScope }: SearchScope,
   names: readonly NumberedPath[],
 ): Promise<ReadonlySet<NumberedPath>> {
   if (names.length === 0) return new Set();
@@ -103,7 +104,7 @@ async function withOlderEntries(
   const cases = names.map(
     ({ numbers }, place) => sql`when ${sql.lit(place)} then exists (
       with having_number as materialized (
-        select from change_entry e where ${isInScope} and e.path_numbers && ${sql.lit(`{${numbers.join()}}`)}::integer[]
+        select from change_entry e where e.tenant = ${tenant} and ${isInScope} and e.path_numbers && ${sql.lit(`{${numbers.join()}}`)}::integer[]
       )
       select from having_number)`,
   );
@@ -114,11 +115,14 @@ async function withOlderEntries(
 }
 
 /** Whether an entry with one of the numbers has a path of this name. */
-async function hasEntry({ transaction, isInScope }: SearchScope, { name, numbers }: NumberedPath): Promise<boolean> {
+async function hasEntry(
+  { transaction, tenant, isInScope }: SearchScope,
+  { name, numbers }: NumberedPath,
+): Promise<boolean> {
   const { rows } = await sql<{ exists: boolean }>`
     select exists (
       select from change_entry e cross join lateral jsonb_object_keys(change_paths(e.paths)) as p (path)
-        where ${isInScope} and ${hasNumber(numbers)} and change_path_name(p.path) = ${projectedText(name)})`.execute(
+        where e.tenant = ${tenant} and ${isInScope} and ${hasNumber(numbers)} and change_path_name(p.path) = ${projectedText(name)})`.execute(
     transaction,
   );
   return rows[0]?.exists === true;
@@ -129,7 +133,7 @@ const readAtOnce = 5_000;
 
 /** The first names of the entries whose numbers do not identify them. */
 async function firstRead(
-  { transaction, isInScope }: SearchScope,
+  { transaction, tenant, isInScope }: SearchScope,
   { rest }: PathNames,
   { begins, size }: { begins: RegExp; size: number },
 ): Promise<string[]> {
@@ -137,7 +141,7 @@ async function firstRead(
   await sql`declare path_names no scroll cursor for
     select distinct change_path_name(p.path) collate "C" as name
       from change_entry e cross join lateral jsonb_object_keys(change_paths(e.paths)) as p (path)
-      where ${isInScope} and ${hasNumber([rest])}
+      where e.tenant = ${tenant} and ${isInScope} and ${hasNumber([rest])}
       order by 1`.execute(transaction);
   const first: string[] = [];
   for (;;) {
