@@ -25,7 +25,7 @@ import { openaiRoutes } from './desk/openai/routes.ts';
 import { erasureRoutes } from './history/erasure/routes.ts';
 import { feedRoutes } from './history/feed/routes.ts';
 import { mcpRoutes } from './history/mcp/routes.ts';
-import { logRoutes } from './history/proof/routes/log-routes.ts';
+import { logRoutes } from './history/routes/log-routes.ts';
 import { changelogRoutes } from './history/routes/routes.ts';
 import { changelogUpkeep } from './history/upkeep/upkeep.ts';
 import { savedViewRoutes } from './history/views/routes.ts';

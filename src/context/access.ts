@@ -15,10 +15,10 @@ import { createPeopleSignIn } from '../access/sign-in/service.ts';
 import { createViewerTokenVerifier } from '../access/viewer-tokens/verify-viewer-token.ts';
 import { doWork, requestLimit } from '../core/fairness/work.ts';
 import { packageFolder } from '../core/package-folder.ts';
-import { readLog } from '../history/proof/tree/log-store.ts';
 import { readRestriction, wholesOf } from '../history/search/plan/restriction.ts';
 import type { ReadRestriction, VerifyKey, VerifyViewerToken } from '../http/credentials.ts';
 import { createTakePortion, RequestRates } from '../http/request-rates.ts';
+import { readLog } from '../proof/log/log-store.ts';
 import type { Foundation } from './foundation.ts';
 
 /** Who may call, from where, and how often. */

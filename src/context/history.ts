@@ -1,21 +1,21 @@
 import type { Config } from '../core/config/config.ts';
 import type { ExportHistory } from '../core/export-history.ts';
 import { createExportHistory } from '../history/export/export-history.ts';
+import { createReadBundle } from '../history/feed/bundle-lines.ts';
 import { createFeed, type Feed } from '../history/feed/feed.ts';
 import { type Follow, HistoryFollower } from '../history/feed/follower.ts';
 import { createFeedReads } from '../history/feed/read-matches.ts';
 import { createHistoryReads, type HistoryReads } from '../history/history-reads.ts';
 import { createHistoryTexts, type HistoryTexts } from '../history/history-texts.ts';
-import { createReadBundle, type ReadBundle } from '../history/proof/bundle/bundle-lines.ts';
-import { withProofs } from '../history/proof/bundle/export-bundle.ts';
-import { openCosigner } from '../history/proof/sealing/cosign-logs.ts';
-import type { Sealing } from '../history/proof/sealing/seal-tenants.ts';
-import { hostOfLogs, openSigner } from '../history/proof/sealing/signer.ts';
 import { createFindPage, type FindPage } from '../history/search/find-page.ts';
 import { DictionaryCache, maxNameBytes } from '../history/search/names/dictionary-cache.ts';
 import { createSavedViews, type SavedViews } from '../history/views/service.ts';
 import type { DocumentLists } from '../pagination/paginator.ts';
 import { isDistributed } from '../postgres/is-distributed.ts';
+import { withProofs } from '../proof/bundle/export-bundle.ts';
+import type { ReadBundle } from '../proof/bundle/lines.ts';
+import { hostOfLogs, openSigner } from '../proof/log/signer.ts';
+import { openCosigner, type WitnessedSealing } from '../proof/witness/cosign-logs.ts';
 import type { Foundation } from './foundation.ts';
 
 /** The reads of the change history, and its saved views. */
@@ -31,7 +31,7 @@ export interface HistoryServices {
   /** Undefined where this process seals no history. */
   /** The history with what proves it. */
   readBundle: ReadBundle;
-  sealing: Sealing | undefined;
+  sealing: WitnessedSealing | undefined;
 }
 
 /**
@@ -72,7 +72,7 @@ function createSealing(
   installation: string,
   now: () => number,
   closing: AsyncDisposableStack,
-): Sealing | undefined {
+): WitnessedSealing | undefined {
   if (proofKeyFile === undefined) return undefined;
   const signer = openSigner(proofKeyFile, hostOfLogs(baseUrl, installation));
   closing.defer(() => signer.newest.close());

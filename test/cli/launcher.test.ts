@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, describe, expect, test } from 'vitest';
-import { makeProofKey } from '../../src/history/proof/sealing/make-key.ts';
+import { makeProofKey } from '../../src/proof/log/signer.ts';
 import { launcher, startAnnals } from '../support/server/command.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'annals-launcher-'));

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { readDeliveryFigures, readDeliveryLag } from '../../src/delivery/dispatch/delivery-figures.ts';
-import { givePositions } from '../../src/history/feed/positions.ts';
+import { givePositions } from '../../src/recording/positions.ts';
 import { closeAfterAll } from '../support/close-after-all.ts';
 import { annals } from '../support/server/command.ts';
 import { createEmptyTestDatabase } from '../support/server/database.ts';

@@ -9,9 +9,9 @@ import { type EraseOptions, eraseSubject, findSubject } from '../../history/eras
 import { linesOfErasures } from '../../history/erasure/erasures-file.ts';
 import { type ErasureReason, erasureReasons, type NamedPaths, type Subject } from '../../history/erasure/subject.ts';
 import { type VacuumedTable, vacuumTables } from '../../history/erasure/vacuum-tables.ts';
-import { hostOfLogs, openSigner } from '../../history/proof/sealing/signer.ts';
-import type { Signer } from '../../history/proof/tlog/note.ts';
 import type { Database } from '../../postgres/database.ts';
+import type { Signer } from '../../proof/log/note.ts';
+import { hostOfLogs, openSigner } from '../../proof/log/signer.ts';
 import { parseCommand } from '../arguments.ts';
 import { type Command, type CommandIo, UsageError } from '../command.ts';
 import { ProgressLine } from '../progress-line.ts';

@@ -5,17 +5,17 @@ import { createGzip } from 'node:zlib';
 import { readInstallationId } from '../../access/oauth/service.ts';
 import { readConfig } from '../../core/config/config.ts';
 import { OperatorError } from '../../core/errors.ts';
-import { checkHistory } from '../../history/proof/check/check-history.ts';
-import { storeCheck } from '../../history/proof/check/check-store.ts';
-import { makeProofKey } from '../../history/proof/sealing/make-key.ts';
-import { openLog } from '../../history/proof/sealing/open-log.ts';
-import { hostOfLogs, openSigner } from '../../history/proof/sealing/signer.ts';
-import { readLog, tenantsWithLog } from '../../history/proof/tree/log-store.ts';
-import type { BundleLine } from '../../history/proof/verify/lines.ts';
-import { isWrong, lineOf } from '../../history/proof/verify/verdicts.ts';
-import { formatLine } from '../../history/proof/verify/write-bundle.ts';
+import { findMisfiled } from '../../history/upkeep/misfiled.ts';
 import type { Database } from '../../postgres/database.ts';
 import { tenantsWith } from '../../postgres/tenants/tenants-with.ts';
+import type { BundleLine } from '../../proof/bundle/lines.ts';
+import { formatLine } from '../../proof/bundle/write-bundle.ts';
+import { readLog, tenantsWithLog } from '../../proof/log/log-store.ts';
+import { openLog } from '../../proof/log/sign-log.ts';
+import { hostOfLogs, makeProofKey, openSigner } from '../../proof/log/signer.ts';
+import { checkHistory } from '../../proof/verify/check-history.ts';
+import { storeCheck } from '../../proof/verify/check-store.ts';
+import { isWrong, lineOf } from '../../proof/verify/verdicts.ts';
 import { noSuchAction, parseCommand } from '../arguments.ts';
 import { type Command, type CommandIo, Stopped, UsageError } from '../command.ts';
 import { written } from '../output.ts';
@@ -188,9 +188,13 @@ async function check(args: string[], io: CommandIo): Promise<number> {
       const newest = signer.newest.newest(origin)?.note;
       // Somebody has asked for the key of a tenant without changes.
       if (values.tenant === undefined && checkpoint === null && newest === undefined) continue;
-      const result = await checkHistory(tenant, { db, readBundle, key: signer.keyOf(origin), newest }, (verdict) => {
-        if (isWrong(verdict)) io.answer(`${tenant}: ${lineOf(verdict)}`);
-      }).catch((error: unknown) => {
+      const result = await checkHistory(
+        tenant,
+        { db, readBundle, findMisfiled, key: signer.keyOf(origin), newest },
+        (verdict) => {
+          if (isWrong(verdict)) io.answer(`${tenant}: ${lineOf(verdict)}`);
+        },
+      ).catch((error: unknown) => {
         if (error instanceof OperatorError) return error;
         throw error;
       });

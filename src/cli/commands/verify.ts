@@ -1,19 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
 import { OperatorError } from '../../core/errors.ts';
-import { parseVerifierKey } from '../../history/proof/tlog/note.ts';
-import { parsePolicy } from '../../history/proof/tlog/policy.ts';
-import { certificateStart, openCertificate } from '../../history/proof/verify/certificate.ts';
-import { BundleFault } from '../../history/proof/verify/lines.ts';
-import { firstBytes, readBundle } from '../../history/proof/verify/read-bundle.ts';
-import { lineOf, printable, type Verdict } from '../../history/proof/verify/verdicts.ts';
-import {
-  findingOfPolicy,
-  type Trusted,
-  type Verification,
-  verifyBundle,
-} from '../../history/proof/verify/verify-bundle.ts';
-import { verifyProof } from '../../history/proof/verify/verify-proof.ts';
+import { BundleFault } from '../../proof/bundle/lines.ts';
+import { firstBytes, readBundle } from '../../proof/bundle/read-bundle.ts';
+import { parseVerifierKey } from '../../proof/log/note.ts';
+import { parsePolicy } from '../../proof/log/policy.ts';
+import { lineOf, printable, type Verdict } from '../../proof/verify/verdicts.ts';
+import { findingOfPolicy, type Trusted, type Verification, verifyBundle } from '../../proof/verify/verify-bundle.ts';
+import { certificateStart, openCertificate, verifyProof } from '../../proof/verify/verify-proof.ts';
 import { parseCommand } from '../arguments.ts';
 import { type Command, type CommandIo, UsageError } from '../command.ts';
 import { written } from '../output.ts';

@@ -2,11 +2,11 @@ import { sql } from 'kysely';
 import { hashOf } from '../../core/text-hash.ts';
 import { int8Array, uuidArray } from '../../postgres/binary-arrays.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
+import { readCommitted } from '../../proof/log/entry-store.ts';
+import type { FieldLabel } from '../../proof/log/fields.ts';
+import { leavesOf, readLeaves, readTreeSize } from '../../proof/log/leaf-store.ts';
+import { entriesOfRow } from '../../recording/positions.ts';
 import type { Place } from '../entries/entry-store.ts';
-import { entriesOfRow } from '../feed/positions.ts';
-import type { FieldLabel } from '../proof/encoding/fields.ts';
-import { readCommitted } from '../proof/tree/entry-store.ts';
-import { leavesOf, readLeaves, readTreeSize } from '../proof/tree/leaf-store.ts';
 import { type Erasing, noteErased } from './erase-portion.ts';
 import { redactProof } from './redact-proof.ts';
 

@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
-import { commitmentOf, hashField } from '../proof/encoding/commitment.ts';
-import { type CommittedEntry, countOfFields, type FieldLabel, fieldsOf, labelAt } from '../proof/encoding/fields.ts';
-import { type KnownSalts, saltCover, saltsOf } from '../proof/encoding/salts.ts';
-import { hashBytes } from '../proof/tlog/tiles.ts';
-import { forgetSeeds, leavesOf, readLeaves, readTreeSize } from '../proof/tree/leaf-store.ts';
+import { commitmentOf, hashField } from '../../proof/log/commitment.ts';
+import { type CommittedEntry, countOfFields, type FieldLabel, fieldsOf, labelAt } from '../../proof/log/fields.ts';
+import { forgetSeeds, leavesOf, readLeaves, readTreeSize } from '../../proof/log/leaf-store.ts';
+import { type KnownSalts, saltCover, saltsOf } from '../../proof/log/salts.ts';
+import { hashBytes } from '../../proof/log/tiles.ts';
 
 /** An entry of which something is erased. */
 export interface RedactedEntry {

@@ -2,8 +2,8 @@ import { AnnalsError } from '../../core/errors.ts';
 import { clearOnErasure } from '../../core/forgetting.ts';
 import { rest } from '../../core/repeat.ts';
 import { Stop } from '../../core/stop-signal.ts';
+import type { Position } from '../../recording/positions.ts';
 import type { Follow } from './follower.ts';
-import type { Position } from './positions.ts';
 import type { FeedItem, FeedReads, Matches } from './read-matches.ts';
 
 /** Observes reads, which are retried automatically. */

@@ -1,6 +1,6 @@
 import { AnnalsError, invalidField } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
-import type { Position } from './positions.ts';
+import type { Position } from '../../recording/positions.ts';
 
 const positionBytes = 6;
 const fingerprintBytes = 4;

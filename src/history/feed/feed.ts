@@ -1,9 +1,9 @@
 import { AnnalsError } from '../../core/errors.ts';
 import type { Release, Semaphore } from '../../core/fairness/semaphore.ts';
 import { rest } from '../../core/repeat.ts';
+import { maxPlaces, type Position } from '../../recording/positions.ts';
 import { Channel, type ChannelReader, type FeedObserver } from './channel.ts';
 import type { Follow } from './follower.ts';
-import { maxPlaces, type Position } from './positions.ts';
 import type { FeedReads, Matches, MatchOptions } from './read-matches.ts';
 
 interface FollowOptions {

@@ -4,7 +4,7 @@ import { Semaphore } from '../../core/fairness/semaphore.ts';
 import { doWork } from '../../core/fairness/work.ts';
 import { rest } from '../../core/repeat.ts';
 import type { Database } from '../../postgres/database.ts';
-import { givePositions } from './positions.ts';
+import { givePositions } from '../../recording/positions.ts';
 
 /** The state of a tenant's positions. */
 interface News {

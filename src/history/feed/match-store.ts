@@ -4,12 +4,12 @@ import type { Connection } from '../../postgres/database.ts';
 import { statementsOf } from '../../postgres/statements.ts';
 import type { Query } from '../../query/ast.ts';
 import type { RegexMatcherPool } from '../../query/regex-pool.ts';
+import type { PlaceOfPosition } from '../../recording/positions.ts';
 import { type EntryRow, type Place, readEntries, readLengths } from '../entries/entry-store.ts';
 import { timeBounds } from '../search/plan/window.ts';
 import { entryConditions } from '../search/predicate.ts';
 import { rowsAt } from '../search/search-store.ts';
 import { type HistorySnapshot, resolveInTransaction } from '../search/snapshot.ts';
-import type { PlaceOfPosition } from './positions.ts';
 
 /** The first places whose entries satisfy a query, `maxItems` at most. */
 export async function findMatches<Of extends Place>(

@@ -5,14 +5,6 @@ import { uuidOf } from '../../core/text-hash.ts';
 import type { Query } from '../../query/ast.ts';
 import { parseQuery } from '../../query/parse.ts';
 import { withPlainRegexes } from '../../query/plain-regex.ts';
-import { sealRef } from '../entries/entry-ref.ts';
-import type { EntryRow } from '../entries/entry-store.ts';
-import { entryText } from '../entries/entry-text.ts';
-import type { DictionaryCache } from '../search/names/dictionary-cache.ts';
-import { changelogDialect } from '../search/plan/dialect.ts';
-import { type HistorySnapshot, inHistorySnapshot, type ReadDependencies } from '../search/snapshot.ts';
-import { openFeedCursor, RestoredCursor, sealFeedCursor } from './feed-cursor.ts';
-import { findErasures, findMatches, readFitting } from './match-store.ts';
 import {
   fingerprintAt,
   firstKept,
@@ -22,7 +14,15 @@ import {
   type PlaceOfPosition,
   type Position,
   readPlaces,
-} from './positions.ts';
+} from '../../recording/positions.ts';
+import { sealRef } from '../entries/entry-ref.ts';
+import type { EntryRow } from '../entries/entry-store.ts';
+import { entryText } from '../entries/entry-text.ts';
+import type { DictionaryCache } from '../search/names/dictionary-cache.ts';
+import { changelogDialect } from '../search/plan/dialect.ts';
+import { type HistorySnapshot, inHistorySnapshot, type ReadDependencies } from '../search/snapshot.ts';
+import { openFeedCursor, RestoredCursor, sealFeedCursor } from './feed-cursor.ts';
+import { findErasures, findMatches, readFitting } from './match-store.ts';
 
 /** A change that goes out, or an erasure of changes. */
 export interface FeedItem extends Position {

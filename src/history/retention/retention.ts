@@ -4,9 +4,9 @@ import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { findHold } from '../../postgres/tenants/tenants.ts';
 import { tenantsWith } from '../../postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
+import { entriesOfRow, lastPosition } from '../../recording/positions.ts';
 import { rangesOf, writeReceipt } from '../../recording/receipt-store.ts';
 import { forgetNames } from '../documents/name-documents.ts';
-import { entriesOfRow, lastPosition } from '../feed/positions.ts';
 
 const day = 86_400_000;
 

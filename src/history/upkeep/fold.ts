@@ -3,8 +3,8 @@ import type { StopSignal } from '../../core/stop-signal.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { FindTenants, TenantWork } from '../../postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
+import { givePositions } from '../../recording/positions.ts';
 import { type DeltaRange, nameDocumentsOfDeltas } from '../documents/name-documents.ts';
-import { givePositions } from '../feed/positions.ts';
 
 /** Approximate number of entries that one transaction folds. It limits what the database keeps of them in memory. */
 const entriesOfFold = 500_000;

@@ -4,10 +4,15 @@ import type { HttpServer } from '../../http/http-server-type.ts';
 import { type Upkeep, whileListening } from '../../http/while-listening.ts';
 import type { Database } from '../../postgres/database.ts';
 import { type FindTenants, sharedLook } from '../../postgres/tenants/tenants-with.ts';
-import { givePositionsOfTenants } from '../feed/positions.ts';
-import { type Cosigner, type CosigningOutcome, uncosigned } from '../proof/sealing/cosign-logs.ts';
-import { type Sealing, sealTenants, unsealed } from '../proof/sealing/seal-tenants.ts';
-import type { SetBackLog } from '../proof/sealing/sign-log.ts';
+import { type Sealing, sealTenants, unsealed } from '../../proof/log/seal-tenants.ts';
+import type { SetBackLog } from '../../proof/log/sign-log.ts';
+import {
+  type Cosigner,
+  type CosigningOutcome,
+  uncosigned,
+  type WitnessedSealing,
+} from '../../proof/witness/cosign-logs.ts';
+import { givePositionsOfTenants } from '../../recording/positions.ts';
 import { dropExpired } from '../retention/retention.ts';
 import { foldTenants, unfolded } from './fold.ts';
 import { analyseHistory, buildHistoryIndexes } from './statistics.ts';
@@ -21,7 +26,7 @@ export interface UpkeepOptions {
   /** For metrics: what a witness answered to a checkpoint. */
   onCosigning?: ((outcome: CosigningOutcome) => void) | undefined;
   /** Left out: this process seals no history. */
-  sealing?: Sealing | undefined;
+  sealing?: WitnessedSealing | undefined;
 }
 
 /** Follows the folds of this process. */

@@ -12,13 +12,13 @@ import {
   searchDocuments,
 } from '../../../src/history/documents/search-documents.ts';
 import { documentMatch, maxWordCharacters } from '../../../src/history/documents/words.ts';
-import { givePositions } from '../../../src/history/feed/positions.ts';
 import { dropPortion } from '../../../src/history/retention/retention.ts';
 import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
 import { type HistorySnapshot, inHistorySnapshot } from '../../../src/history/search/snapshot.ts';
 import { foldHistory, foldPortion } from '../../../src/history/upkeep/fold.ts';
 import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
 import type { Change } from '../../../src/recording/change.ts';
+import { givePositions } from '../../../src/recording/positions.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
 import { foundDocuments } from '../../support/oracle/found-documents.ts';

@@ -3,8 +3,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, inject, test } from 'vitest';
-import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
 import { openEmbeddedDatabase } from '../../../src/postgres/embedded/open-embedded-database.ts';
+import { makeProofKey } from '../../../src/proof/log/signer.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
 import { trials } from '../../support/oracle/trials.ts';
 import { annals } from '../../support/server/command.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { readNews } from '../../../src/history/feed/follower.ts';
-import { givePositions } from '../../../src/history/feed/positions.ts';
+import { givePositions } from '../../../src/recording/positions.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { changeOf, openTestHistory } from '../../support/server/history.ts';
 

@@ -1,6 +1,11 @@
 import { CompiledQuery } from 'kysely';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
+import { dropPortion } from '../../../src/history/retention/retention.ts';
+import { foldHistory, unfolded } from '../../../src/history/upkeep/fold.ts';
+import type { DatabaseTransaction } from '../../../src/postgres/database.ts';
+import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
+import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import {
   fingerprintAt,
   firstKept,
@@ -8,12 +13,7 @@ import {
   givePositionsOfTenants,
   lastPosition,
   readPlaces,
-} from '../../../src/history/feed/positions.ts';
-import { dropPortion } from '../../../src/history/retention/retention.ts';
-import { foldHistory, unfolded } from '../../../src/history/upkeep/fold.ts';
-import type { DatabaseTransaction } from '../../../src/postgres/database.ts';
-import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
-import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
+} from '../../../src/recording/positions.ts';
 import { createRecorder, recordChanges } from '../../../src/recording/record-change.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
 import { createTestDatabase } from '../../support/server/database.ts';

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { firstKept, givePositions } from '../../../src/history/feed/positions.ts';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
+import { firstKept, givePositions } from '../../../src/recording/positions.ts';
 import {
   type PositionRange,
   type Receipt,

@@ -4,21 +4,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createReadBundle, type ReadBundle } from '../../../src/history/proof/bundle/bundle-lines.ts';
-import { checkHistory } from '../../../src/history/proof/check/check-history.ts';
-import { countSetBack } from '../../../src/history/proof/check/check-store.ts';
-import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
-import { type Sealing, sealPortion } from '../../../src/history/proof/sealing/seal-tenants.ts';
-import { openSigner } from '../../../src/history/proof/sealing/signer.ts';
-import { signCheckpoint } from '../../../src/history/proof/tlog/checkpoint.ts';
-import { readLog } from '../../../src/history/proof/tree/log-store.ts';
-import type { BundleLine } from '../../../src/history/proof/verify/lines.ts';
-import type { Verdict } from '../../../src/history/proof/verify/verdicts.ts';
-import { verifyBundle } from '../../../src/history/proof/verify/verify-bundle.ts';
+import { createReadBundle } from '../../../src/history/feed/bundle-lines.ts';
 import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
+import { findMisfiled } from '../../../src/history/upkeep/misfiled.ts';
 import type { Database } from '../../../src/postgres/database.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
+import type { BundleLine, ReadBundle } from '../../../src/proof/bundle/lines.ts';
+import { signCheckpoint } from '../../../src/proof/log/checkpoint.ts';
+import { readLog } from '../../../src/proof/log/log-store.ts';
+import { type Sealing, sealPortion } from '../../../src/proof/log/seal-tenants.ts';
+import { makeProofKey, openSigner } from '../../../src/proof/log/signer.ts';
+import { checkHistory } from '../../../src/proof/verify/check-history.ts';
+import { countSetBack } from '../../../src/proof/verify/check-store.ts';
+import type { Verdict } from '../../../src/proof/verify/verdicts.ts';
+import { verifyBundle } from '../../../src/proof/verify/verify-bundle.ts';
 import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import { hashOfKind } from '../../../src/recording/entry-columns.ts';
 import { createRecorder, recordChanges } from '../../../src/recording/record-change.ts';
@@ -126,7 +126,13 @@ async function check(tenant = 'acme') {
   const verdicts: Verdict[] = [];
   const { isRight, findings } = await checkHistory(
     tenant,
-    { db, readBundle, key: sealing.signer.keyOf(origin), newest: sealing.signer.newest.newest(origin)?.note },
+    {
+      db,
+      readBundle,
+      findMisfiled,
+      key: sealing.signer.keyOf(origin),
+      newest: sealing.signer.newest.newest(origin)?.note,
+    },
     (verdict) => void verdicts.push(verdict),
   );
   const wrong = verdicts.filter(({ verdict }) => verdict === verdict.toUpperCase());
@@ -421,7 +427,7 @@ test('a log that began because the database was set back is remarked on, though 
   const log = (await readLog(db, 'restored'))?.origin ?? '';
   const { isRight, findings } = await checkHistory(
     'restored',
-    { db, readBundle, key: sealing.signer.keyOf(log), newest: newest.newest(log)?.note },
+    { db, readBundle, findMisfiled, key: sealing.signer.keyOf(log), newest: newest.newest(log)?.note },
     () => {},
   );
   expect(isRight).toBe(true);

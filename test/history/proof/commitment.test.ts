@@ -4,11 +4,9 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { commitmentOf, commitmentOfEntry, hashField } from '../../../src/history/proof/encoding/commitment.ts';
-import { countOfFields, type EntryFields, fieldsOf, labelsOf } from '../../../src/history/proof/encoding/fields.ts';
-import { entryLeaf } from '../../../src/history/proof/encoding/leaf.ts';
-import { newSeed, saltCover, saltsOf } from '../../../src/history/proof/encoding/salts.ts';
-import { splitPaths } from '../../../src/history/proof/encoding/split-paths.ts';
+import { commitmentOf, commitmentOfEntry, entryLeaf, hashField } from '../../../src/proof/log/commitment.ts';
+import { countOfFields, type EntryFields, fieldsOf, labelsOf, splitPaths } from '../../../src/proof/log/fields.ts';
+import { newSeed, saltCover, saltsOf } from '../../../src/proof/log/salts.ts';
 
 interface Vector {
   position: number;

@@ -4,21 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, expect, test } from 'vitest';
-import { givePositions } from '../../../src/history/feed/positions.ts';
-import { Cosigner, openCosigner, uncosigned } from '../../../src/history/proof/sealing/cosign-logs.ts';
-import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
-import { sealPortion } from '../../../src/history/proof/sealing/seal-tenants.ts';
-import { openSigner } from '../../../src/history/proof/sealing/signer.ts';
-import {
-  formatVerifierKey,
-  parseNote,
-  parseVerifierKey,
-  signatureTypes,
-} from '../../../src/history/proof/tlog/note.ts';
-import { parsePolicy, witnessesOf } from '../../../src/history/proof/tlog/policy.ts';
-import { readLog } from '../../../src/history/proof/tree/log-store.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { tenantsWith } from '../../../src/postgres/tenants/tenants-with.ts';
+import { readLog } from '../../../src/proof/log/log-store.ts';
+import { formatVerifierKey, parseNote, parseVerifierKey, signatureTypes } from '../../../src/proof/log/note.ts';
+import { parsePolicy, witnessesOf } from '../../../src/proof/log/policy.ts';
+import { sealPortion } from '../../../src/proof/log/seal-tenants.ts';
+import { makeProofKey, openSigner } from '../../../src/proof/log/signer.ts';
+import { Cosigner, openCosigner, uncosigned } from '../../../src/proof/witness/cosign-logs.ts';
+import { givePositions } from '../../../src/recording/positions.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { annals, startAnnals } from '../../support/server/command.ts';
 import { createTestDatabase } from '../../support/server/database.ts';

@@ -1,11 +1,10 @@
-import { commitmentOfEntry, hashField } from '../../../src/history/proof/encoding/commitment.ts';
-import { type CommittedEntry, countOfFields, fieldsOf, labelsOf } from '../../../src/history/proof/encoding/fields.ts';
-import { entryLeaf, noneLeaf, receiptLeaf } from '../../../src/history/proof/encoding/leaf.ts';
-import { newSeed, saltCover, saltsOf } from '../../../src/history/proof/encoding/salts.ts';
-import { signCheckpoint } from '../../../src/history/proof/tlog/checkpoint.ts';
-import { hashLeaf, rootOf } from '../../../src/history/proof/tlog/merkle.ts';
-import { formatVerifierKey, type Signer } from '../../../src/history/proof/tlog/note.ts';
-import type { BundleEntry, BundleLine } from '../../../src/history/proof/verify/lines.ts';
+import type { BundleEntry, BundleLine } from '../../../src/proof/bundle/lines.ts';
+import { signCheckpoint } from '../../../src/proof/log/checkpoint.ts';
+import { commitmentOfEntry, entryLeaf, hashField, noneLeaf, receiptLeaf } from '../../../src/proof/log/commitment.ts';
+import { type CommittedEntry, countOfFields, fieldsOf, labelsOf } from '../../../src/proof/log/fields.ts';
+import { hashLeaf, rootOf } from '../../../src/proof/log/merkle.ts';
+import { formatVerifierKey, type Signer } from '../../../src/proof/log/note.ts';
+import { newSeed, saltCover, saltsOf } from '../../../src/proof/log/salts.ts';
 import { signerOf } from './signers.ts';
 
 // Bundles as the service would write them, made without a database.

@@ -11,8 +11,8 @@ import {
   MerkleFold,
   rootFromInclusion,
   rootOf,
-} from '../../../src/history/proof/tlog/merkle.ts';
-import { hashesOf, nodesOfTiles, tileWidth, widthOfTile } from '../../../src/history/proof/tlog/tiles.ts';
+} from '../../../src/proof/log/merkle.ts';
+import { hashesOf, nodesOfTiles, tileWidth, widthOfTile } from '../../../src/proof/log/tiles.ts';
 
 const sha256 = (...parts: Buffer[]) => createHash('sha256').update(Buffer.concat(parts)).digest();
 

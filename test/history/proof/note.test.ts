@@ -1,15 +1,19 @@
 import { expect, test } from 'vitest';
-import { openCheckpoint, parseCheckpoint, signCheckpoint } from '../../../src/history/proof/tlog/checkpoint.ts';
-import { cosign, cosignedAt } from '../../../src/history/proof/tlog/cosignature.ts';
-import { formatInclusionProof, parseInclusionProof } from '../../../src/history/proof/tlog/inclusion-proof.ts';
-import { hashLeaf } from '../../../src/history/proof/tlog/merkle.ts';
+import {
+  cosign,
+  cosignedAt,
+  openCheckpoint,
+  parseCheckpoint,
+  signCheckpoint,
+} from '../../../src/proof/log/checkpoint.ts';
+import { formatInclusionProof, hashLeaf, parseInclusionProof } from '../../../src/proof/log/merkle.ts';
 import {
   formatVerifierKey,
   isSignedBy,
   parseNote,
   parseVerifierKey,
   signatureTypes,
-} from '../../../src/history/proof/tlog/note.ts';
+} from '../../../src/proof/log/note.ts';
 import { signerOf } from './signers.ts';
 
 const log = signerOf('example.com/log');

@@ -4,31 +4,22 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, expect, test } from 'vitest';
-import { givePositions, lastPosition, readPlaces } from '../../../src/history/feed/positions.ts';
-import { commitmentOfEntry } from '../../../src/history/proof/encoding/commitment.ts';
-import { fieldsOf } from '../../../src/history/proof/encoding/fields.ts';
-import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
-import { type Sealing, sealPortion, unsealed } from '../../../src/history/proof/sealing/seal-tenants.ts';
-import { readSealingLag } from '../../../src/history/proof/sealing/sealing-figures.ts';
-import { openSigner } from '../../../src/history/proof/sealing/signer.ts';
-import { openCheckpoint } from '../../../src/history/proof/tlog/checkpoint.ts';
-import { hashOfRange, rootOf } from '../../../src/history/proof/tlog/merkle.ts';
-import { parseVerifierKey } from '../../../src/history/proof/tlog/note.ts';
-import { readCommitted } from '../../../src/history/proof/tree/entry-store.ts';
-import {
-  forgetSeeds,
-  hashOfLeaf,
-  leavesOf,
-  readLeaves,
-  readTreeSize,
-} from '../../../src/history/proof/tree/leaf-store.ts';
-import { readLog } from '../../../src/history/proof/tree/log-store.ts';
-import { lockProof } from '../../../src/history/proof/tree/proof-lock.ts';
-import { readNodes } from '../../../src/history/proof/tree/tile-store.ts';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { tenantsWith } from '../../../src/postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
+import { openCheckpoint } from '../../../src/proof/log/checkpoint.ts';
+import { commitmentOfEntry } from '../../../src/proof/log/commitment.ts';
+import { readCommitted } from '../../../src/proof/log/entry-store.ts';
+import { fieldsOf } from '../../../src/proof/log/fields.ts';
+import { forgetSeeds, hashOfLeaf, leavesOf, readLeaves, readTreeSize } from '../../../src/proof/log/leaf-store.ts';
+import { lockProof, readLog, readNodes } from '../../../src/proof/log/log-store.ts';
+import { hashOfRange, rootOf } from '../../../src/proof/log/merkle.ts';
+import { parseVerifierKey } from '../../../src/proof/log/note.ts';
+import { type Sealing, sealPortion, unsealed } from '../../../src/proof/log/seal-tenants.ts';
+import { readSealingLag } from '../../../src/proof/log/sealing-figures.ts';
+import { makeProofKey, openSigner } from '../../../src/proof/log/signer.ts';
+import { givePositions, lastPosition, readPlaces } from '../../../src/recording/positions.ts';
 import { readReceipts, writeReceipt } from '../../../src/recording/receipt-store.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { Random } from '../../support/oracle/random.ts';

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, expect, test } from 'vitest';
-import type { BundleLine } from '../../../src/history/proof/verify/lines.ts';
-import { readBundle } from '../../../src/history/proof/verify/read-bundle.ts';
-import { verifyBundle } from '../../../src/history/proof/verify/verify-bundle.ts';
-import { formatLine } from '../../../src/history/proof/verify/write-bundle.ts';
+import type { BundleLine } from '../../../src/proof/bundle/lines.ts';
+import { readBundle } from '../../../src/proof/bundle/read-bundle.ts';
+import { formatLine } from '../../../src/proof/bundle/write-bundle.ts';
+import { verifyBundle } from '../../../src/proof/verify/verify-bundle.ts';
 import { buildGo, hasGo } from '../../support/server/go-program.ts';
 import { bundleOf, checkpointOf, entryOf, first, goneOf, key, type Leaf, noneOf, receiptOf } from './made-bundles.ts';
 

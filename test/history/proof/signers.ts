@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { type SignatureType, type Signer, signatureTypes, verifierOf } from '../../../src/history/proof/tlog/note.ts';
+import { type SignatureType, type Signer, signatureTypes, verifierOf } from '../../../src/proof/log/note.ts';
 
 /** A new key of a log, or of a witness. */
 export function signerOf(name: string, type: SignatureType = signatureTypes.ed25519): Signer {

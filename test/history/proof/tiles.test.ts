@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseTilePath, tilePath, widthOfTile } from '../../../src/history/proof/tlog/tiles.ts';
+import { parseTilePath, tilePath, widthOfTile } from '../../../src/proof/log/tiles.ts';
 
 test.each([
   [0, 256, '000'],

@@ -5,11 +5,10 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, expect, test } from 'vitest';
 import { bundleVerifier } from '../../../build/bundle.ts';
-import { formatInclusionProof } from '../../../src/history/proof/tlog/inclusion-proof.ts';
-import { hashOfRange, inclusionRanges, rootOf } from '../../../src/history/proof/tlog/merkle.ts';
-import { formatVerifierKey, signatureTypes, verifierOf } from '../../../src/history/proof/tlog/note.ts';
-import type { BundleLine } from '../../../src/history/proof/verify/lines.ts';
-import { formatLine } from '../../../src/history/proof/verify/write-bundle.ts';
+import type { BundleLine } from '../../../src/proof/bundle/lines.ts';
+import { formatLine } from '../../../src/proof/bundle/write-bundle.ts';
+import { formatInclusionProof, hashOfRange, inclusionRanges, rootOf } from '../../../src/proof/log/merkle.ts';
+import { formatVerifierKey, signatureTypes, verifierOf } from '../../../src/proof/log/note.ts';
 import { annals } from '../../support/server/command.ts';
 import {
   bundleOf,

@@ -3,21 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, expect, test } from 'vitest';
-import { newSeed } from '../../../src/history/proof/encoding/salts.ts';
-import { cosign } from '../../../src/history/proof/tlog/cosignature.ts';
-import { hashLeaf } from '../../../src/history/proof/tlog/merkle.ts';
-import {
-  formatVerifierKey,
-  parseNote,
-  type Signer,
-  signatureTypes,
-  verifierOf,
-} from '../../../src/history/proof/tlog/note.ts';
-import type { BundleEntry, BundleLine } from '../../../src/history/proof/verify/lines.ts';
-import { readBundle } from '../../../src/history/proof/verify/read-bundle.ts';
-import type { Verdict } from '../../../src/history/proof/verify/verdicts.ts';
-import { type Trusted, verifyBundle } from '../../../src/history/proof/verify/verify-bundle.ts';
-import { formatLine } from '../../../src/history/proof/verify/write-bundle.ts';
+import type { BundleEntry, BundleLine } from '../../../src/proof/bundle/lines.ts';
+import { readBundle } from '../../../src/proof/bundle/read-bundle.ts';
+import { formatLine } from '../../../src/proof/bundle/write-bundle.ts';
+import { cosign } from '../../../src/proof/log/checkpoint.ts';
+import { hashLeaf } from '../../../src/proof/log/merkle.ts';
+import { formatVerifierKey, parseNote, type Signer, signatureTypes, verifierOf } from '../../../src/proof/log/note.ts';
+import { newSeed } from '../../../src/proof/log/salts.ts';
+import type { Verdict } from '../../../src/proof/verify/verdicts.ts';
+import { type Trusted, verifyBundle } from '../../../src/proof/verify/verify-bundle.ts';
 import {
   bundleOf,
   checkpointOf,

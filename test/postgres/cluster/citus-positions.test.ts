@@ -1,6 +1,6 @@
 import { expect, inject, test } from 'vitest';
-import { givePositions } from '../../../src/history/feed/positions.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
+import { givePositions } from '../../../src/recording/positions.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
 import { moveTenant } from '../../support/server/cluster.ts';

@@ -14,7 +14,7 @@ const allowed = [
   'desk/jobs/queue-figures.ts',
   'desk/mail/mail-figures.ts',
   'context/installation-figures.ts',
-  'history/proof/check/check-store.ts',
+  'proof/verify/check-store.ts',
   // Once, at the start of a version.
   'postgres/schema/adopt-baseline.ts',
   // A backup is restored into a database that is not distributed yet.

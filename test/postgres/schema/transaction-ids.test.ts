@@ -1,6 +1,5 @@
 import pg from 'pg';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
-import { givePositions } from '../../../src/history/feed/positions.ts';
 import { createPool } from '../../../src/postgres/connections/pool.ts';
 import { migrate } from '../../../src/postgres/migrate/migrate.ts';
 import { readPackageSchema } from '../../../src/postgres/schema/read-schema.ts';
@@ -8,6 +7,7 @@ import { columnsOfTransactionIds } from '../../../src/postgres/schema/transactio
 import { watchSchema } from '../../../src/postgres/schema/watch-schema.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
+import { givePositions } from '../../../src/recording/positions.ts';
 import { recordChangesOf, resumedExport, wholeExport } from '../../support/server/cut-exports.ts';
 import {
   createSingleTestDatabase,

@@ -17,6 +17,7 @@ export const layers: readonly (readonly string[])[] = [
   ['app'],
   ['context'],
   ['history', 'sources', 'delivery', 'desk', 'tenants', 'access', 'demo'],
+  ['proof'],
   ['recording'],
   ['http', 'providers'],
   ['outbound', 'postgres', 'query', 'pagination', 'metrics'],

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { givePositions } from '../../../src/history/feed/positions.ts';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { createPool } from '../../../src/postgres/connections/pool.ts';
 import { createDatabase } from '../../../src/postgres/database.ts';
+import { givePositions } from '../../../src/recording/positions.ts';
 
 // Gives positions to the changes of a tenant, and folds them, until it is killed.
 const [url = '', tenant = ''] = process.argv.slice(2);

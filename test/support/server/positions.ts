@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
-import { type PlaceOfPosition, readPlaces } from '../../../src/history/feed/positions.ts';
 import type { Database } from '../../../src/postgres/database.ts';
+import { type PlaceOfPosition, readPlaces } from '../../../src/recording/positions.ts';
 import type { TestDatabase } from './database.ts';
 
 /** All places of a tenant behind a position, as a reader finds them who continues from where it stands. */

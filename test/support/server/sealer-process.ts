@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { givePositions } from '../../../src/history/feed/positions.ts';
-import { sealPortion } from '../../../src/history/proof/sealing/seal-tenants.ts';
-import { openSigner } from '../../../src/history/proof/sealing/signer.ts';
 import { createPool } from '../../../src/postgres/connections/pool.ts';
 import { createDatabase } from '../../../src/postgres/database.ts';
+import { sealPortion } from '../../../src/proof/log/seal-tenants.ts';
+import { openSigner } from '../../../src/proof/log/signer.ts';
+import { givePositions } from '../../../src/recording/positions.ts';
 
 // Seals and signs the history of a tenant, as if a minute passed before each portion, until it is killed.
 const [url = '', tenant = '', keyFile = ''] = process.argv.slice(2);
