@@ -85,7 +85,6 @@ export function createHistoryReads(options: HistoryOptions) {
   }
 
   return {
-    /** The entries of a query over time, by type. */
     async histogram(tenant: string, query: Query, request: HistogramOptions & Restricted): Promise<Histogram> {
       return await count(tenant, query, request, {
         few: (entries, time) => countInBuckets(entries, time, request),
@@ -93,7 +92,6 @@ export function createHistoryReads(options: HistoryOptions) {
       });
     },
 
-    /** The values of a field with most entries. */
     async facets(tenant: string, query: Query, request: FacetOptions & Restricted): Promise<Facets> {
       return await count(tenant, query, request, {
         few: (entries) => countValues(entries, request),
@@ -101,7 +99,6 @@ export function createHistoryReads(options: HistoryOptions) {
       });
     },
 
-    /** The names of a field that begin with a prefix. */
     async names(tenant: string, request: NameSearch & Restricted): Promise<string[]> {
       return await inSnapshotOfTypes(tenant, request, (snapshot) => {
         const { actors, kinds } = snapshot.dictionary;
@@ -115,7 +112,6 @@ export function createHistoryReads(options: HistoryOptions) {
       return await inSnapshotOfTypes(tenant, request, (snapshot) => searchPaths(snapshot, tenant, request));
     },
 
-    /** The documents whose id or name begins with a prefix. */
     async documents(tenant: string, request: DocumentSearch & Restricted): Promise<FoundDocument[]> {
       return await inSnapshotOfTypes(tenant, request, (snapshot) => searchDocuments(snapshot, tenant, request));
     },

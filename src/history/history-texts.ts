@@ -44,7 +44,7 @@ interface PageText {
   readonly total: number;
 }
 
-export interface HistoryReader {
+export interface TenantReader {
   readonly tenant: string;
   readonly restriction?: Restriction | undefined;
 }
@@ -54,7 +54,6 @@ interface ChangesRequest {
   page: number;
   size: number;
   maxBytes: number;
-  /** Whether entries come with their refs. */
   withRef?: boolean | undefined;
   restriction?: Restriction | undefined;
   /** Cancels the query, in the database too. Default: the signal of the current work. */
@@ -101,7 +100,7 @@ export function createHistoryTexts({
   sealer: Sealer;
   now: () => number;
 }) {
-  async function namesOf({ tenant, restriction }: HistoryReader, request: NameRequest) {
+  async function namesOf({ tenant, restriction }: TenantReader, request: NameRequest) {
     const { field, entity, prefix, changedBefore, size } = request;
     if (field === 'path') return await reads.paths(tenant, { entity, prefix, size, restriction });
     if (field === 'actor') requireActors(restriction);
@@ -112,7 +111,6 @@ export function createHistoryTexts({
   }
 
   return {
-    /** A page of the changes, as the HTTP operation returns it. */
     async changes(tenant: string, request: ChangesRequest): Promise<PageText> {
       const { q, page, size, maxBytes, withRef = false, restriction, signal = currentWork()?.signal } = request;
       const query = parseOwnQuery(q, restriction);
@@ -128,7 +126,7 @@ export function createHistoryTexts({
     },
 
     async counts(
-      { tenant, restriction }: HistoryReader,
+      { tenant, restriction }: TenantReader,
       { q, by, size, buckets: maxBuckets, timeZone }: CountRequest,
       maxBytes: number,
     ): Promise<HistoryText> {
@@ -147,7 +145,7 @@ export function createHistoryTexts({
       };
     },
 
-    async names(reader: HistoryReader, request: NameRequest, maxBytes: number): Promise<HistoryText> {
+    async names(reader: TenantReader, request: NameRequest, maxBytes: number): Promise<HistoryText> {
       const values = await namesOf(reader, request);
       const fitting = firstThatFit<unknown>(values, maxBytes - 64);
       return {
@@ -157,7 +155,7 @@ export function createHistoryTexts({
       };
     },
 
-    async change({ tenant, restriction }: HistoryReader, ref: string, maxBytes: number): Promise<HistoryText> {
+    async change({ tenant, restriction }: TenantReader, ref: string, maxBytes: number): Promise<HistoryText> {
       const found = await reads.entry(tenant, openRef(sealer, tenant, ref), { withContext: false, restriction });
       if (found === undefined) throw changeIsGone();
       const shown = await showEntries(sealer, tenant, found, { ref: true, restriction });
@@ -168,7 +166,7 @@ export function createHistoryTexts({
     },
 
     async document(
-      { tenant, restriction }: HistoryReader,
+      { tenant, restriction }: TenantReader,
       { entity, entityId, at, changes }: DocumentTextRequest,
       maxBytes: number,
     ): Promise<HistoryText> {

@@ -13,7 +13,6 @@ export const settingsOfReads: Readonly<Record<string, string>> = {
   enable_incremental_sort: 'off',
 };
 
-/** Sets them until the end of the statement. */
 const settings = Object.entries(settingsOfReads)
   .map(([name, value]) => `set_config('${name}', '${value}', true)`)
   .join(', ');

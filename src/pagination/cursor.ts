@@ -38,7 +38,6 @@ function encodePosition({ row, after }: ListPosition): Buffer {
   return Buffer.concat([Buffer.of(flags | flagPacked), ...packed, id]);
 }
 
-/** Decodes a position with this number of keys. */
 function decodePosition(bytes: Buffer, keyCount: number): ListPosition {
   const flags = bytes.readUInt8(0);
   const after = (flags & flagAfter) !== 0;

@@ -69,7 +69,6 @@ export function partsById(rows: readonly RowOfPart[]): ReadonlyMap<string, TextP
 /** Changes a list of texts; the result has as many. */
 type ChangeTexts = (texts: readonly string[]) => Promise<readonly string[]>;
 
-/** Applies a function to the texts: to all of them, or to each piece when it is read. */
 export async function mapTexts(texts: PageTexts, change: ChangeTexts): Promise<PageTexts> {
   return isWhole(texts) ? await change(texts) : ofCurrentWork(mapPieces(texts, change));
 }
@@ -84,7 +83,6 @@ async function* mapPieces(
   }
 }
 
-/** Whether the page is known to have no rows. */
 export function isEmptyPage(texts: PageTexts): boolean {
   return isWhole(texts) && texts.length === 0;
 }

@@ -9,13 +9,11 @@ import { parseSort, type Sort } from './sort.ts';
 
 export interface PagedOperation {
   readonly tenant: string;
-  /** The operation and the parameters of its path. */
   readonly operation: string;
   /** Everything that narrows the list, as the client sent it. */
   readonly filter: string;
 }
 
-/** The validated paging parameters of a request. */
 export interface PageRequest {
   readonly scope: CursorScope;
   readonly sort: Sort;
@@ -28,17 +26,13 @@ export interface Page {
   readonly headers: Record<string, string>;
 }
 
-export interface Paginator {
-  /** Validates the paging parameters; throws validation_violation. */
-  read(request: PagingRequest, operation: PagedOperation): PageRequest;
-  /** Reads that page of the rows, in the transaction that prepared the filter, if one did. */
-  fetch(db: QueryExecutorProvider, request: PageRequest, collection: Collection): Promise<Page>;
-}
+export type Paginator = ReturnType<typeof createPaginator>;
 
 /** Offset mode and cursor mode for any list (contract 10): the paging of all modules. */
-export function createPaginator({ sealer, now }: { sealer: Sealer; now: () => number }): Paginator {
+export function createPaginator({ sealer, now }: { sealer: Sealer; now: () => number }) {
   return {
-    read(request, operation) {
+    /** Validates the paging parameters; throws validation_violation. */
+    read(request: PagingRequest, operation: PagedOperation): PageRequest {
       const { pageNumber = 1, pageSize: size = defaultPageSize, next, prev } = request.query;
       if (next !== undefined && prev !== undefined) throw bothCursors();
       const sort = parseSort(request.query.sort);
@@ -54,6 +48,7 @@ export function createPaginator({ sealer, now }: { sealer: Sealer; now: () => nu
       return { scope, sort, place: { kind: 'beside', position, side, size } };
     },
 
+    /** Reads that page of the rows, in the transaction that prepared the filter, if one did. */
     async fetch(db: QueryExecutorProvider, { scope, sort, place }: PageRequest, collection: Collection): Promise<Page> {
       const { rows, total, begin, end } = await readPage(db, collection, keysetOf(collection, sort), place);
       const headers: Record<string, string> = {};

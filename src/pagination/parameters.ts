@@ -89,7 +89,6 @@ export const PagingHeaders = Type.Object({
   ),
 });
 
-/** The paging parameters of a request, as sent. */
 export interface PagingRequest {
   readonly query: {
     pageNumber?: number;

@@ -10,7 +10,6 @@ export type PagePlace =
   | { readonly kind: 'beside'; readonly position: ListPosition; readonly side: Side; readonly size: number };
 
 interface RowsOfPage {
-  /** In the order of the list, in both read directions. */
   readonly rows: readonly RowOfText[];
   readonly total: number | undefined;
   /** The begin of the page, if rows come before it. */
@@ -161,7 +160,6 @@ function behind(row: PlacedRow | undefined): ListPosition | undefined {
 
 /** How a module describes the rows of its list. Pagination knows no table. */
 export interface Collection {
-  /** The SQL after `from`. */
   readonly from: RawBuilder<unknown>;
   /** The condition that selects the tenant's rows that satisfy the filter. */
   readonly where: RawBuilder<SqlBool>;

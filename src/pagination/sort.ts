@@ -41,7 +41,6 @@ export function parseSort(text: string | undefined): Sort {
   };
 }
 
-/** The keys of a path. */
 export function parsePath(text: string): string[] {
   return splitUnescaped(text, '.').map((key) => key.replaceAll(/\\([\\.,:])/g, '$1'));
 }

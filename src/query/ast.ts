@@ -13,6 +13,9 @@ export type Query = And;
 export type DocumentCondition = And<DocumentCondition> | Or<DocumentCondition> | Match | Comparison;
 export type DocumentQuery = And<DocumentCondition>;
 
+/** Any query of any dialect. */
+export type AnyCondition = And<AnyCondition> | Or<AnyCondition> | Match | TimeRange | ItemMatch | Comparison;
+
 export interface And<Operand = Condition> {
   readonly kind: 'and';
   readonly operands: readonly Operand[];

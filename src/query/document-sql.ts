@@ -9,7 +9,6 @@ type Predicate = RawBuilder<SqlBool>;
 
 /** How a module finds the fields of its documents in its rows. `query` knows no table. */
 export interface DocumentMapping {
-  /** The document, of type jsonb. */
   readonly document: RawBuilder<unknown>;
   /** The value at the field's path where that meets no array, of type jsonb; null where there is none. */
   value(path: readonly string[]): RawBuilder<unknown>;
@@ -206,7 +205,6 @@ function equalsJson(json: string, path: readonly string[], mapping: DocumentMapp
   return narrowed(exact, orMapByLanguage(mapping.contains(path, json), path, mapping));
 }
 
-/** The bounds of one term hold for one value. */
 function comparisonToSql(term: Comparison, mapping: DocumentMapping): Predicate {
   const path = pathOfField(term.field);
   const exact = someValue(path, mapping, (value) => {
@@ -229,5 +227,4 @@ function isString(value: RawBuilder<unknown>, condition: RawBuilder<unknown>): P
   return sql`(jsonb_typeof(${value}) = 'string' and (${value} #>> '{}') collate "C" ${condition})`;
 }
 
-/** How SQL writes the operators of bounds. */
 export const sqlOperators = { '>': sql`>`, '>=': sql`>=`, '<': sql`<`, '<=': sql`<=` } as const;

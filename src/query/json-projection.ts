@@ -23,7 +23,6 @@ export function projectedJson(json: string): string {
   });
 }
 
-/** A text as the projection has it. */
 export function projectedText(text: string): string {
   return text.replaceAll(zeroOrOne, (character) => (character === '\0' ? '\u0001\u0001' : '\u0001\u0002'));
 }

@@ -1,19 +1,16 @@
 import {
   type And,
+  type AnyCondition,
   and,
-  type Comparison,
   type Condition,
   type DocumentQuery,
   type ItemMatch,
   type ItemTerm,
   itemMatch,
   itemQuery,
-  type Match,
   match,
-  type Or,
   or,
   type Query,
-  type TimeRange,
 } from './ast.ts';
 import { Cursor } from './cursor.ts';
 import type { Dialect, FieldNeed, Fields, ItemDialect, ItemRule } from './dialect.ts';
@@ -59,9 +56,6 @@ export function parseQuery(text: string, dialect: Dialect): Query {
 export function parseDocumentQuery(text: string): DocumentQuery {
   return parse(text, documentDialect) as DocumentQuery;
 }
-
-/** Any query of any dialect. */
-type AnyCondition = And<AnyCondition> | Or<AnyCondition> | Match | TimeRange | ItemMatch | Comparison;
 
 function parse(text: string, dialect: Dialect): And<AnyCondition> {
   refuseLength(text);
@@ -133,7 +127,6 @@ class Parser {
     return match(field, parseValue(this.#cursor, field, rule, context, this.#regexAllowance), position, beneath);
   }
 
-  /** Parses the name of a known field and its colon. */
   #field<Rule>(dialect: Fields<Rule>) {
     const cursor = this.#cursor;
     const { position } = cursor;

@@ -1,20 +1,17 @@
 import {
   type And,
+  type AnyCondition,
   and,
-  type Comparison,
   type DocumentQuery,
   type Glob,
   glob,
-  type ItemMatch,
   itemMatch,
   itemQuery,
   type Match,
   match,
-  type Or,
   or,
   type Query,
   type Text,
-  type TimeRange,
   text,
 } from './ast.ts';
 import { readCharacter, readClass } from './spans.ts';
@@ -43,8 +40,6 @@ export function plainRegex(source: string): Text | Glob | undefined {
 
 /** Escapes of punctuation only: an escaped letter or digit may be a class or a code. */
 const plain = /^(?<begin>\^?)(?<literal>(?:[^\\^$.*+?()[\]{}|]|\\[!-/:-@[-`{-~])*)(?<end>\$?)$/su;
-
-type AnyCondition = And<AnyCondition> | Or<AnyCondition> | Match | TimeRange | ItemMatch | Comparison;
 
 /**
  * The same query with a text or a glob instead of each regular expression that is as plain. Indexes and the database

@@ -73,7 +73,6 @@ export interface Position {
   readonly fingerprint: number;
 }
 
-/** Where the entry of a position is. */
 export interface PlaceOfPosition extends Position {
   /** The time of the change, in milliseconds; -1 if the position has no entry. */
   readonly at: number;

@@ -11,9 +11,7 @@ import type { Dictionary } from '../search/names/dictionary.ts';
 export interface DocumentEntries {
   readonly transaction: DatabaseTransaction;
   readonly tenant: string;
-  /** The hash of its id. */
   readonly document: string;
-  /** The kinds of its entity. */
   readonly kinds: readonly number[];
   readonly since: number;
   /** Paths whose values are masked. */
@@ -21,7 +19,7 @@ export interface DocumentEntries {
 }
 
 /** A range of entries; both ends are included. */
-export interface Range {
+export interface EntryRange {
   readonly from: Place;
   readonly until: Place;
 }
@@ -31,7 +29,6 @@ interface LastChange extends Place {
   readonly actor: number;
 }
 
-/** How many entries there are, how many of them up to a moment or a number, and the last of these. */
 interface EntriesUntil {
   readonly total: number;
   readonly changes: number;
@@ -80,7 +77,6 @@ export async function readName(of: DocumentEntries, until: Place): Promise<strin
 const bytesOfEntry = sql`octet_length(e.paths) + coalesce(octet_length(e.marks), 0)`;
 
 interface MeasuredEntry extends Place {
-  /** Bytes of its text. */
   readonly bytes: number;
 }
 
@@ -118,11 +114,10 @@ export async function measureEntries(
   return rows;
 }
 
-/** The entries in a range, oldest first. */
 export async function readChunk(
   of: DocumentEntries,
   dictionary: Dictionary,
-  { from, until }: Range,
+  { from, until }: EntryRange,
 ): Promise<RebuildChunk> {
   const { rows } = await sql<{ kind: number; paths: string; marks: string | null; isMarked: boolean }>`
     select e.kind, e.paths, e.marks, e.recorded_by is distinct from 0 as "isMarked" from change_entry e

@@ -18,9 +18,9 @@ import type { Dictionary } from '../search/names/dictionary.ts';
 import { type HistorySnapshot, kindsShown } from '../search/snapshot.ts';
 import {
   type DocumentEntries,
+  type EntryRange,
   findAnchor,
   measureEntries,
-  type Range,
   readChunk,
   readName,
   readUntil,
@@ -41,9 +41,7 @@ export interface DocumentAt {
   readonly name: string | null;
   /** JSON text; undefined if the document does not exist. */
   readonly document: string | undefined;
-  /** The number of its changes up to then. */
   readonly changes: number;
-  /** Undefined if there is none up to then. */
   readonly lastChange: { readonly at: number; readonly type: string; readonly actor?: string } | undefined;
 }
 
@@ -146,7 +144,7 @@ async function* rangesOf(
   { from, until }: { from: Place; until: Place | undefined },
   budget: { bytes: number },
   max = Number.POSITIVE_INFINITY,
-): AsyncGenerator<Range> {
+): AsyncGenerator<EntryRange> {
   let next = from;
   for (let left = max; left > 0; ) {
     const count = Math.min(left, entriesAtOnce);

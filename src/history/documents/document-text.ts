@@ -5,7 +5,6 @@ import type { DocumentAt, DocumentRequest } from './document-at.ts';
 /** Characters of a part of a long answer. */
 const maxPartLength = 256 * 1024;
 
-/** The body of the answer: a text, or a stream of its parts if it is long. */
 export function documentBody(request: DocumentRequest, found: DocumentAt): string | Readable {
   const { document = '' } = found;
   const { before, after } = aroundDocument(request, found);

@@ -6,18 +6,14 @@ import type { Place } from '../entries/entry-store.ts';
 export interface DocumentSource {
   readonly transaction: DatabaseTransaction;
   readonly tenant: string;
-  /** The first moment that the tenant still has. */
   readonly since: number;
   /** Kinds with the place of their entity type in a list. Entries of other kinds do not count. */
   readonly kinds: readonly number[];
   readonly entityOfKind: readonly number[];
-  /** Whether all kinds of the tenant are among them. */
   readonly isEveryKind: boolean;
 }
 
-/** An entry of a document. */
 export interface DocumentEntry extends Place {
-  /** The hash of its id. */
   readonly document: string;
   /** The place of the entity type in the list. */
   readonly entity: number;
@@ -108,7 +104,6 @@ export async function readNewest(
 /** Entries without a name that are skipped in search of the newest name, as for a document as it was. */
 const maxNameless = 1_000;
 
-/** The last names of documents; null where there is none. */
 export async function readLastNames(
   source: DocumentSource,
   documents: readonly DocumentOfEntity[],
@@ -130,7 +125,6 @@ export async function readLastNames(
   return documents.map((_document, index) => names.get(index) ?? null);
 }
 
-/** The documents with their last names. */
 export async function withNames(source: DocumentSource, documents: readonly DocumentEntry[]): Promise<DocumentEntry[]> {
   const nameless = documents.filter(({ name }) => name === null);
   const names = await readLastNames(source, nameless);
@@ -175,7 +169,6 @@ export async function documentsOf<Key extends Pick<DirectoryKey, 'document'>>(
   return found;
 }
 
-/** Documents in one fetch. */
 const documentsAtOnce = 1_000;
 
 /**

@@ -15,12 +15,10 @@ export interface NamedDocuments {
   readonly documents: readonly number[];
 }
 
-/** The number of an entity type in the directory. */
 export function entityNumber(entity: string): number {
   return createHash('sha256').update(entity).digest().readInt32BE(0);
 }
 
-/** The number of a document in the directory, from the hash of its id. */
 export function documentNumber(document: string): number {
   return Number.parseInt(document.slice(0, 8), 16) | 0;
 }
@@ -75,10 +73,10 @@ async function nameDocuments(
   for (let start = 0; start < rows.length; start += rowsAtOnce) {
     const portion = rows.slice(start, start + rowsAtOnce);
     const known = await readWords(transaction, tenant, portion);
-    const isChanged = ({ words }: Row, index: number) => words.length > 1 || words[0] !== (known[index] ?? '');
+    const isChanged = ({ words }: DirectoryRow, index: number) => words.length > 1 || words[0] !== (known[index] ?? '');
     const changed = portion.filter(isChanged);
     // Without a row, no other entry has a name with words.
-    const isOpen = (row: Row, index: number) =>
+    const isOpen = (row: DirectoryRow, index: number) =>
       isChanged(row, index) && (row.words.length > 1 || known[index] !== null);
     const lastWords = await readLastWords(transaction, tenant, portion.filter(isOpen));
     await writeWords(
@@ -108,14 +106,14 @@ function keyOfRow({ entity, document }: DirectoryKey): string {
   return `${entity} ${document}`;
 }
 
-interface Row extends DirectoryKey {
+interface DirectoryRow extends DirectoryKey {
   /** The words of each name that the entries have, joined. */
   readonly words: string[];
 }
 
-async function rowsOf(named: readonly NamedDocuments[]): Promise<Row[]> {
+async function rowsOf(named: readonly NamedDocuments[]): Promise<DirectoryRow[]> {
   const slice = new TimeSlice();
-  const rowsOfEntity = new Map<number, Map<number, Row>>();
+  const rowsOfEntity = new Map<number, Map<number, DirectoryRow>>();
   const numbers = new Map<string, number>();
   for (const { entity, name, documents } of named) {
     if (slice.isDue) await slice.rest();
@@ -151,7 +149,6 @@ export async function forgetNames(
   );
 }
 
-/** The words of these rows; null where there is none. */
 async function readWords(
   transaction: DatabaseTransaction,
   tenant: string,

@@ -42,7 +42,6 @@ export function documentView({ entity, entityId, name, at }: FoundDocument) {
 
 /** Entries of the portions that are read first. They nearly always have as many documents as requested. */
 export const entriesOfPortions = [100, 1_000, 4_000, 16_000];
-/** After each entry. */
 const end: Place = { at: Number.MAX_SAFE_INTEGER, sequence: 0 };
 
 /**
@@ -105,7 +104,6 @@ export async function searchDocuments(
   return await shown(found);
 }
 
-/** The entries of an entity type, or of all. */
 function sourceOf(
   snapshot: HistorySnapshot,
   tenant: string,

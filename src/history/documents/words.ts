@@ -17,9 +17,7 @@ export function foldedWords(text: string): string[] {
   return [...new Set(folded.map((word) => [...word].slice(0, maxWordCharacters).join('')))].sort(compareCodePoints);
 }
 
-/** Decides whether a document matches a search. */
 export interface DocumentMatch {
-  /** Whether every document matches. */
   readonly isAny: boolean;
   /** The words that the name must have; none: no name matches. */
   readonly words: readonly string[];

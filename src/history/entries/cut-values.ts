@@ -10,7 +10,6 @@ export const valueLimits = [4_096, 1_024, 256, minLimit] as const;
 
 /** The `paths` of an entry after values were cut. */
 interface CutPaths {
-  /** JSON text. */
   readonly paths: string;
   /** The paths with a value that was cut, and the bytes of the longest value of each. */
   readonly cut: readonly string[];
@@ -35,7 +34,6 @@ interface FirstPaths {
   readonly left: number;
 }
 
-/** The first paths of an entry, with the shortest values, that fit into `maxBytes` together with the words about cuts. */
 export const firstPaths = threaded(import.meta.url, 'firstPaths', (text: string, maxBytes: number): FirstPaths => {
   const shortest = cutPaths(text, minLimit);
   const words = new Map(wordsOfCut(shortest).map((word, place) => [shortest.cut[place], word]));
@@ -62,11 +60,9 @@ export function wordsOfCut({ cut, lengths }: Pick<CutPaths, 'cut' | 'lengths'>):
 
 /** A document as far as it fits. */
 export interface FittingDocument {
-  /** JSON text. */
   readonly text: string;
   /** The members whose values were cut, with the bytes that they have. */
   readonly cut: readonly (readonly [name: string, bytes: number])[];
-  /** How many members are left out. */
   readonly left: number;
 }
 
@@ -126,7 +122,6 @@ function isLonger(value: JsonNode, limit: number): boolean {
   return lengthOf(value) > limit;
 }
 
-/** Bytes of the value's JSON text. */
 function lengthOf({ tape, node }: JsonNode): number {
   return cellAt(tape.cells, node + sizeCell);
 }

@@ -19,13 +19,11 @@ export interface EntryRow {
   paths: string;
   /** What was erased of it, as the JSON text of an array; null or left out: nothing. */
   erased?: string | null;
-  /** How it was recorded, if requested. */
   circumstances?: Circumstances;
   /** 32 hexadecimal digits that identify the change at its time, if requested. */
   identity?: string;
   /** A text by which a client reads the entry again. */
   ref?: string;
-  /** The paths whose values were cut. */
   cut?: readonly string[];
   /** Its position in the feed, and the cursor of the position; both or none. */
   position?: number;
@@ -76,9 +74,7 @@ const bytesOfEntry = 'octet_length(e.paths) + coalesce(octet_length(e.related), 
 interface EntryOptions {
   /** Maximum bytes of all texts together. */
   readonly maxBytes?: number;
-  /** Whether entries come with their circumstances. */
   readonly withContext?: boolean;
-  /** Whether entries come with their identities. */
   readonly withIdentity?: boolean;
 }
 
@@ -110,7 +106,6 @@ export async function readEntries(
   }));
 }
 
-/** The bytes of the text of each entry at these places, in the same order. */
 export async function readLengths(statements: Statements, tenant: string, places: readonly Place[]): Promise<number[]> {
   const { rows } = await statements.query<{ bytes: number }>({
     text: `select ${bytesOfEntry} as bytes

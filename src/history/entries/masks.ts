@@ -50,7 +50,6 @@ export const hideLines = threaded(
   },
 );
 
-/** The `paths` of one entry, as JSON text, with masks. */
 function maskedPaths(text: string, rules: CompiledRules): string {
   return objectText(
     entriesOf(parseJson(text)).map(([path, sides]): [string, string] => [

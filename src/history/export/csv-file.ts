@@ -5,7 +5,6 @@ import { csvHead } from './export-store.ts';
 /** Maximum entries of a file that is returned at once. */
 export const maxEntriesOfFile = 10_000;
 
-/** Characters of a part. */
 const partLength = 64 * 1024;
 
 /**

@@ -5,18 +5,15 @@ import { type Place, recordedByColumn } from '../entries/entry-store.ts';
 import type { Search } from '../search/search.ts';
 import { found, runSearch } from '../search/search-store.ts';
 
-/** Lines of an export, each with its line ending. */
 interface Lines {
   text: string;
   entries: number;
-  /** The place of the last line. */
   last: Place;
 }
 
 /** The fields of a CSV line (RFC 4180), in this order. */
 const csvColumns = ['at', 'type', 'entity', 'entityId', 'name', 'schemaVersion', 'actor', 'related', 'paths'] as const;
 
-/** The first line of a CSV file. */
 export function csvHead(withContext = false): string {
   return `${[...csvColumns, ...(withContext ? ['context', 'recordedBy'] : [])].join(',')}\r\n`;
 }
@@ -25,7 +22,6 @@ const at = sql`to_char(timestamp 'epoch' + e.at * interval '1 millisecond', 'YYY
 
 const nothing = sql`''`;
 
-/** A line, in the parts before and after `paths`. */
 interface LineParts {
   readonly before: RawBuilder<unknown>;
   readonly paths: RawBuilder<unknown>;
@@ -64,7 +60,6 @@ const csvCircumstances = sql`',' || coalesce(csv_field(e.context), '') || ',' ||
 interface LineOptions {
   format: ExportFormat;
   withContext: boolean | undefined;
-  /** Whether lines come in their parts. */
   inParts: boolean;
   actors: boolean;
   /** Continues after the place that an earlier attempt reached. */

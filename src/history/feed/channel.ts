@@ -8,14 +8,12 @@ import type { FeedItem, FeedReads, Matches } from './read-matches.ts';
 
 /** Observes reads, which are retried automatically. */
 export interface FeedObserver {
-  /** A read, or a look for new positions, failed and will be retried. */
   onFailure(failure: unknown): void;
   onSuccess(): void;
 }
 
 export interface ChannelReader {
   take(matches: Matches): void;
-  /** The channel ended with an error. */
   fail(error: unknown): void;
   readonly observer?: FeedObserver | undefined;
 }
@@ -29,14 +27,12 @@ interface ChannelOptions {
   onError(error: unknown): void;
 }
 
-/** Limits of one read. */
 const maxItems = 1_000;
 const maxBytes = 256 * 1024;
 /** Bytes of the last items that a channel keeps, for readers who are a little behind. */
 const maxKeptBytes = 64 * 1024;
 /** Milliseconds between reads without news, in case the database was restored. */
 const lookEvery = 15_000;
-/** Milliseconds after a read that failed. */
 const pauseAfterFailure = 1_000;
 
 /**
@@ -147,7 +143,6 @@ export class Channel {
     for (const reader of this.#readers.keys()) this.#send(reader, matches);
   }
 
-  /** Sends what the reader does not have. */
   #send(reader: ChannelReader, matches: Matches): void {
     const position = this.#readers.get(reader) ?? 0;
     if (matches.reached.position <= position) return;

@@ -41,7 +41,6 @@ interface EventStreamOptions {
   readonly verifyAgain: () => Promise<void>;
   readonly begin: { readonly position: number; readonly cursor: string };
   readonly portions: AsyncIterable<Matches>;
-  /** Ends the portions. */
   readonly reading: AbortController;
   /** The first portion, or why there is none. */
   readonly first: Matches | RestoredCursor;
@@ -86,7 +85,6 @@ export class EventStream {
     return this.#hasEnded;
   }
 
-  /** Sends until the client disconnects or the stream ends. */
   async run(): Promise<void> {
     const { first, portions } = this.#options;
     try {
@@ -182,7 +180,6 @@ export class OpenStreams {
   readonly #streams = new Set<EventStream>();
   #checking: NodeJS.Timeout | undefined;
 
-  /** Runs a stream until it ends. */
   async run(stream: EventStream): Promise<void> {
     this.#streams.add(stream);
     this.#checking ??= setInterval(() => this.#check(), checkEvery).unref();

@@ -6,14 +6,13 @@ import { Channel, type ChannelReader, type FeedObserver } from './channel.ts';
 import type { Follow } from './follower.ts';
 import type { FeedReads, Matches, MatchOptions } from './read-matches.ts';
 
-interface FollowOptions {
+interface PortionOptions {
   readonly q: string;
   readonly withContext: boolean;
   readonly after: Position;
   /** Limits of one read while the reader has not caught up. */
   readonly maxItems: number;
   readonly maxBytes: number;
-  /** Ends the reading. */
   readonly signal: AbortSignal;
   readonly observer?: FeedObserver | undefined;
 }
@@ -26,7 +25,7 @@ export interface Feed extends FeedReads {
    * `caughtUp` says whether the next portion has to be waited for. Rejects as `readMatches` does, but retries while the
    * database is away, and notifies the observer.
    */
-  portions(tenant: string, options: FollowOptions): AsyncGenerator<Matches, void>;
+  portions(tenant: string, options: PortionOptions): AsyncGenerator<Matches, void>;
 }
 
 /** Milliseconds after a read that failed, and after one that could not read what follows. */
@@ -40,7 +39,7 @@ export function createFeed(
   const channels = new Map<string, Channel>();
 
   /** Returns how the reader leaves; undefined if the channel is too far ahead of it. */
-  function join(tenant: string, { q, withContext }: FollowOptions, reader: ChannelReader, found: Matches) {
+  function join(tenant: string, { q, withContext }: PortionOptions, reader: ChannelReader, found: Matches) {
     const key = JSON.stringify([tenant, withContext, q]);
     const leave = (channel: Channel) => {
       if (channel.leave(reader) && channels.get(key) === channel) channels.delete(key);
@@ -54,7 +53,7 @@ export function createFeed(
     return () => leave(created);
   }
 
-  async function* portions(tenant: string, options: FollowOptions): AsyncGenerator<Matches, void> {
+  async function* portions(tenant: string, options: PortionOptions): AsyncGenerator<Matches, void> {
     const { q, withContext, maxItems, maxBytes, signal, observer } = options;
     let { after } = options;
     while (!signal.aborted) {
@@ -152,7 +151,6 @@ interface FeedRequest {
   readonly limit: number;
   /** Seconds to wait for the first item. */
   readonly wait: number;
-  /** The client has gone. */
   readonly signal: AbortSignal;
   /** The service stops: this ends the wait, and what was found is the answer. */
   readonly stopping: AbortSignal;
@@ -163,7 +161,6 @@ interface FeedRequest {
 /** Approximate bytes of the items of an answer; one item may have more. */
 export const maxAnswerBytes = 1024 * 1024;
 
-/** The answer of one request as JSON text. */
 export async function readAnswer(
   feed: Feed,
   tenant: string,

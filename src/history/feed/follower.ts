@@ -6,7 +6,6 @@ import { rest } from '../../core/repeat.ts';
 import type { Database } from '../../postgres/database.ts';
 import { givePositions } from '../../recording/positions.ts';
 
-/** The state of a tenant's positions. */
 interface News {
   readonly tenant: string;
   /** The newest position; null: there is none. A round may rewrite the row that has it, with the same begin. */

@@ -28,7 +28,6 @@ import { findErasures, findMatches, readFitting } from './match-store.ts';
 export interface FeedItem extends Position {
   readonly cursor: string;
   readonly ref: string;
-  /** The time of the change, in milliseconds. */
   readonly at: number;
   /** When it was recorded, in milliseconds. */
   readonly recordedAt: number;
@@ -44,7 +43,6 @@ export interface FeedItem extends Position {
 }
 
 export interface Matches {
-  /** In the order of their positions. */
   readonly items: readonly FeedItem[];
   /** All positions up to this one were examined. */
   readonly reached: Position;
@@ -71,7 +69,6 @@ export interface MatchOptions {
   readonly signal?: StopSignal | undefined;
 }
 
-/** Reads of the history by position. */
 export interface FeedReads {
   /**
    * Reads from a position on, in one snapshot of the database. Rejects with RestoredCursor if the tenant has another

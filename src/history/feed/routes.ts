@@ -15,7 +15,6 @@ import { exampleOfFeedEvents, FeedAnswer, FeedEvents, FeedHeaders, FeedQuery, fe
 /** Answers that are being read or sent. Each has at most about 1 MiB, or one change. */
 export const feedAnswers = { places: 64, maxWaitingOfTenant: 1_000, name: 'answers of the feed' };
 
-/** The feed (delivery 2). */
 export async function feedRoutes(app: HttpServer, { feed }: { feed: Feed }): Promise<void> {
   const streams = new OpenStreams();
   const answers = new Semaphore(feedAnswers);
@@ -93,7 +92,6 @@ export async function feedRoutes(app: HttpServer, { feed }: { feed: Feed }): Pro
   );
 }
 
-/** Of one read of a stream. */
 const portion = { maxItems: 1_000, maxBytes: maxPortionBytes };
 
 const events = stream(

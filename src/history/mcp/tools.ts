@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { AnnalsError } from '../../core/errors.ts';
-import type { HistoryReader, HistoryText, HistoryTexts } from '../history-texts.ts';
+import type { HistoryText, HistoryTexts, TenantReader } from '../history-texts.ts';
 
 /** Maximum bytes of a result, including the words before the JSON text. */
 export const maxResultBytes = 48 * 1024;
@@ -69,7 +69,7 @@ const DocumentInput = Type.Object(
 );
 
 /** Runs a call. Throws AnnalsErrors. */
-type Run<Input> = (history: HistoryTexts, reader: HistoryReader, input: Input) => Promise<string>;
+type Run<Input> = (history: HistoryTexts, reader: TenantReader, input: Input) => Promise<string>;
 
 interface Tool {
   readonly name: string;

@@ -10,7 +10,6 @@ import { recordDocumentChange } from '../../recording/record-document-change.ts'
 export const holdReasons = ['lawsuit', 'investigation', 'audit', 'other'] as const;
 export type HoldReason = (typeof holdReasons)[number];
 
-/** Recorded as the entity type of holds. */
 const holdEntity = 'annals-hold';
 const retries = 20;
 

@@ -57,7 +57,6 @@ interface Progress {
   receipts?: number;
   /** The horizon before which no rows are left. */
   done?: number;
-  /** Where the last portion stopped. */
   reached: number;
 }
 
@@ -171,7 +170,6 @@ interface Covered {
 interface ReceiptProgress extends Covered {
   readonly nextHorizon: number | null;
   readonly nextUntil: number | null;
-  /** The last position of the round so far. */
   readonly reached: number;
 }
 

@@ -65,13 +65,13 @@ export function listRoute(app: HttpServer, options: ListOptions, api: ReadApi): 
   );
 }
 
-interface ListRequest extends ListOptions {
+interface ChangesQuery extends ListOptions {
   readonly request: Pick<FastifyRequest, 'credentials'>;
   readonly tenant: string;
   readonly query: HistoryQueryParameters;
 }
 
-async function sendPage({ findPage, sealer, request, tenant, query }: ListRequest, reply: FastifyReply) {
+async function sendPage({ findPage, sealer, request, tenant, query }: ChangesQuery, reply: FastifyReply) {
   const { q = '', page = 1, size = 20, context, ref, valueLimit } = query;
   const { restriction } = request.credentials;
   const withContext = mayShowContext(context, request.credentials);
@@ -85,7 +85,7 @@ async function sendPage({ findPage, sealer, request, tenant, query }: ListReques
   return await reply.type('application/json; charset=utf-8').send(historyBody(shown, { page, size }));
 }
 
-async function sendFile({ findPage, sealer, request, tenant, query: { q = '' } }: ListRequest, reply: FastifyReply) {
+async function sendFile({ findPage, sealer, request, tenant, query: { q = '' } }: ChangesQuery, reply: FastifyReply) {
   const { restriction } = request.credentials;
   reply.type(csvType).header('content-disposition', 'attachment; filename="changes.csv"');
   const options = { skip: 0, size: maxEntriesOfFile, inPieces: 'always', restriction } as const;

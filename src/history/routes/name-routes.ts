@@ -84,7 +84,6 @@ const DocumentNames = Type.Object(
   },
 );
 
-/** The names that entries have (contract 4, further reads). */
 export async function nameRoutes(app: HttpServer, { reads }: { reads: HistoryReads }): Promise<void> {
   app.get(
     '/changelog/:tenant/names',

@@ -80,7 +80,6 @@ export const ChangelogChangeItem = Type.Object(
 
 const { actor, context: _context, recordedBy: _recordedBy, ...membersOfAll } = ChangelogChangeItem.properties;
 
-/** A change as viewers see it. */
 export const ViewerChange = Type.Object(
   {
     ...membersOfAll,

@@ -120,7 +120,6 @@ interface RangeCount {
   entries: number;
 }
 
-/** Counts the entries of parts by their types and ranges. */
 export async function countParts(
   { transaction, tenant, dictionary }: QuerySnapshot,
   parts: readonly CountedPart[],

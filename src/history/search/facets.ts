@@ -13,7 +13,6 @@ import type { Search } from './search.ts';
 import { found, isUnderestimated, runSearch } from './search-store.ts';
 import { type HistorySnapshot, kindsShown, type QuerySnapshot } from './snapshot.ts';
 
-/** The values of a field with most entries. */
 export interface Facets {
   readonly plan: PlanName;
   readonly field: FacetField;
@@ -35,7 +34,6 @@ export async function readFacets(snapshot: QuerySnapshot, options: FacetOptions)
   return { plan: planNameOf(plan), field, total, values, others };
 }
 
-/** The facets of all entries of a query. */
 export function countValues(entries: readonly EntryRow[], { field, size }: FacetOptions): Facets {
   const pathsOf = ({ paths }: EntryRow) => [...new Set(Object.keys(JSON.parse(paths)).map(nameOfPath))];
   const valuesOf = (entry: EntryRow) => (field === 'path' ? pathsOf(entry) : [entry[field] ?? '']);
@@ -48,7 +46,6 @@ export function countValues(entries: readonly EntryRow[], { field, size }: Facet
   return { plan: 'search', field, total: entries.length, values: counted.slice(0, size), others };
 }
 
-/** Facets as HTTP and tools return them. */
 export function facetsView({ field, total, values, others }: Facets) {
   return { field, totalElements: total, values: [...values], others };
 }

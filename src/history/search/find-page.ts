@@ -30,9 +30,7 @@ export interface PageOptions {
   readonly size: number;
   /** Whether a page with much text may come as `pieces`, or every page does. Otherwise more than 64 MiB are a 400. */
   readonly inPieces?: boolean | 'always';
-  /** Whether entries come with their circumstances. */
   readonly withContext?: boolean;
-  /** Whether entries come with their identities. */
   readonly withIdentity?: boolean;
   readonly restriction?: Restriction | undefined;
 }

@@ -52,7 +52,6 @@ export async function readHistogram(snapshot: QuerySnapshot, options: HistogramO
 
 type DividedTime = Pick<QuerySnapshot, 'range' | 'now'>;
 
-/** The histogram of all entries of a query; at least one. */
 export function countInBuckets(entries: readonly EntryRow[], time: DividedTime, options: HistogramOptions): Histogram {
   const division = dividing(time, options)(Math.min(...entries.map(({ at }) => at)));
   const counts = entries.map(({ at, type }) => {
@@ -108,7 +107,6 @@ function histogramOf(
   return { plan, from, to, interval, total, buckets, after };
 }
 
-/** A histogram as HTTP and tools return it. */
 export function histogramView({ from, to, interval, total, buckets, after }: Histogram) {
   const timeOf = (milliseconds: number) => new Date(milliseconds).toISOString();
   return {
@@ -121,7 +119,6 @@ export function histogramView({ from, to, interval, total, buckets, after }: His
   };
 }
 
-/** The length of the buckets of a histogram. */
 interface HistogramInterval {
   readonly unit: 'second' | 'minute' | 'hour' | 'day';
   readonly count: number;
@@ -181,7 +178,6 @@ function bucketsOf({ from, end }: TimeSpan, { unit, count }: HistogramInterval, 
 
 /** Where the days of a time zone begin. Days count from 1970-01-01, which is 0; moments are milliseconds since 1970. */
 export interface Calendar {
-  /** The day that a moment is in. */
   dayOf(moment: number): number;
   /** The first moment of a day. Of a day that the zone has skipped: the first moment after it. */
   beginOf(day: number): number;

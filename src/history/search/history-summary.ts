@@ -9,7 +9,6 @@ export interface HistorySummary {
   readonly newest: number | null;
 }
 
-/** A tenant with what its history has. */
 export interface TenantSummary extends HistorySummary {
   readonly name: string;
   readonly createdAt: Date;

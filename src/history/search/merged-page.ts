@@ -17,7 +17,6 @@ interface MergedPage {
 }
 
 interface Limits {
-  /** Maximum number of places read of the searched list. */
   maxPlaces: number;
   /** Number of entries that are read rather than counted. */
   few: number;

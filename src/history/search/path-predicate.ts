@@ -11,9 +11,7 @@ import { likePattern } from '../../query/match.ts';
 import { type PathNames, readNumbers } from './names/path-name-store.ts';
 import type { ChangeTerm, IdSet, PathCandidates, PathMatcher, PathTerm, ResolvedMatcher } from './plan/expression.ts';
 import { listsOfNumbers } from './plan/path-candidates.ts';
-import { decidedByText } from './values-in-text.ts';
-
-export type SqlCondition = RawBuilder<SqlBool>;
+import { decidedByText, type SqlCondition } from './values-in-text.ts';
 
 /** The condition of the term on a row `e` of change_entry. */
 export function pathSatisfies({ candidates, path }: PathTerm): SqlCondition {

@@ -3,7 +3,7 @@ import type { TimeSlice } from '../../core/fairness/time-slice.ts';
 import { uuidOf } from '../../core/text-hash.ts';
 import { likePattern } from '../../query/match.ts';
 import type { Dictionary } from './names/dictionary.ts';
-import { changeSatisfies, isInIdSet, pathSatisfies, type SqlCondition } from './path-predicate.ts';
+import { changeSatisfies, isInIdSet, pathSatisfies } from './path-predicate.ts';
 import {
   type DocumentTerm,
   type Expression,
@@ -16,11 +16,11 @@ import {
   type Term,
   termsOf,
 } from './plan/expression.ts';
+import type { SqlCondition } from './values-in-text.ts';
 
 /** Writes an expression, or a part of it, as an SQL condition on a row `e` of change_entry. */
 export type Satisfies = (expression: Expression) => SqlCondition;
 
-/** The conditions for an expression and its parts. */
 export async function entryConditions(
   tenant: string,
   expression: Expression,
@@ -110,7 +110,6 @@ async function isListed(ids: readonly number[], slice: TimeSlice): Promise<SqlCo
   return ids.length <= maxJoined ? isMember : sql`case when ${isMember} then true end`;
 }
 
-/** The text of an array. */
 async function idsText(ids: readonly number[], slice: TimeSlice): Promise<string> {
   const parts: string[] = [];
   for (let start = 0; start < ids.length; start += 4_096) {
@@ -130,12 +129,10 @@ async function bitsOf(members: Uint8Array, slice: TimeSlice): Promise<string> {
   return `x${bytes.toString('hex')}`;
 }
 
-/** The condition on the document of a row `e` of change_entry. */
 export function documentSatisfies({ matcher }: DocumentTerm): SqlCondition {
   return matches(matcher, sql`e.document`, sql`e.entity_id`);
 }
 
-/** The condition on a row `r` of change_related. */
 export function itemSatisfies(term: RelatedTerm): SqlCondition {
   const ids = term.ids.map((matcher) => matches(matcher, sql`r.document`, sql`r.entity_id`));
   const entities = term.entities.map((matcher) => matches(matcher, undefined, sql`r.entity`));
@@ -181,7 +178,7 @@ export function isOnTexts(term: Term): boolean {
 }
 
 /** What a term names one by one, null where it names none. */
-interface NamedDocuments {
+interface DocumentLookup {
   /** Hashes of ids. */
   readonly documents: string[] | null;
   readonly relatedDocuments: string[] | null;
@@ -190,7 +187,7 @@ interface NamedDocuments {
 }
 
 /** The documents that a term names one by one, or the range of their ids. Undefined if it has neither, or too many. */
-export function namedDocuments(term: OpenTerm): NamedDocuments | undefined {
+export function namedDocuments(term: OpenTerm): DocumentLookup | undefined {
   if (term.kind === 'document') {
     const texts = exactTexts(term.matcher);
     const ids = idRangeOf(term.matcher) ?? null;
@@ -226,7 +223,6 @@ function matches(
   throw new Error(`a ${matcher.kind} names its texts`);
 }
 
-/** The texts that a matcher accepts, if it names them one by one. */
 function exactTexts(matcher: ResolvedMatcher): readonly string[] | undefined {
   if (matcher.kind === 'text') return [matcher.text];
   if (matcher.kind === 'found') return matcher.texts;

@@ -14,7 +14,6 @@ export interface QueryPlan {
   readonly intervals: readonly Interval[];
   /** The other part; undefined if tallies count all entries. */
   readonly search: Search | undefined;
-  /** Both parts in one search, without tallies. */
   readonly everything: Search;
   /** The entries to look through, if `search` is a scan along the time because tallies would be more work. */
   readonly scanned: number | undefined;
@@ -74,7 +73,6 @@ function countedPlan(plan: TallyPlan, dictionary: Dictionary, { split, ranges }:
 }
 
 interface Extent {
-  /** Entries that come into question. */
   readonly entries: number;
   /** Entries of the tenant that are not in the tallies yet. */
   readonly pending: number;
@@ -96,7 +94,6 @@ const costOfEntry = 500;
 const keyCounted = 3;
 const rangeCounted = 0.2;
 
-/** Whether the tallies are cheaper to read than the entries. */
 function isWorthIt({ keys, intervals }: TallyPlan, { entries, pending }: Extent): boolean {
   return keys * costOfKey + intervals.length * pending * costOfPending < entries * costOfEntry;
 }

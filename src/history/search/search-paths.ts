@@ -3,8 +3,9 @@ import { statementsOf } from '../../postgres/statements.ts';
 import { projectedText, textOfProjection } from '../../query/json-projection.ts';
 import { type PathNames, readPathNames } from './names/path-name-store.ts';
 import { compareCodePoints } from './names/search-names.ts';
-import { hasNumber, type SqlCondition } from './path-predicate.ts';
+import { hasNumber } from './path-predicate.ts';
 import { type HistorySnapshot, kindsShown } from './snapshot.ts';
+import type { SqlCondition } from './values-in-text.ts';
 
 export interface PathSearch {
   /** Default: any entity type. */
@@ -40,7 +41,6 @@ export async function searchPaths(
   return [...new Set([...numbered, ...read])].sort(compareCodePoints).slice(0, size);
 }
 
-/** A path name, and its number for each entity type that has it. */
 interface NumberedPath {
   readonly name: string;
   readonly numbers: number[];
@@ -48,7 +48,6 @@ interface NumberedPath {
   readonly isShared: boolean;
 }
 
-/** The names that begin so, in order. */
 function numberedNames({ names, rest }: PathNames, begins: RegExp): NumberedPath[] {
   const matching = names.filter(({ name }) => begins.test(name));
   return [...Map.groupBy(matching, ({ name }) => name)]
@@ -93,7 +92,6 @@ async function numbersOfNewest({ transaction, tenant, isInScope }: SearchScope):
   return new Set(rows.map(({ number }) => number));
 }
 
-/** The names with a number that an entry has. */
 async function withOlderEntries(
   { transaction, tenant, isInScope }: SearchScope,
   names: readonly NumberedPath[],
@@ -128,7 +126,6 @@ async function hasEntry(
   return rows[0]?.exists === true;
 }
 
-/** Names in one fetch. */
 const readAtOnce = 5_000;
 
 /** The first names of the entries whose numbers do not identify them. */

@@ -46,7 +46,6 @@ export async function runSearch<Row>(
   return rows;
 }
 
-/** Counts the entries that a search finds. */
 export async function countEntries(transaction: DatabaseTransaction, search: Search): Promise<number> {
   const rows = await runSearch(transaction, search, sql<{ total: number }>`select count(*) as total ${found(search)}`);
   return rows[0]?.total ?? 0;
@@ -71,7 +70,6 @@ export async function searchPage(
   return { total: rows[0]?.total ?? 0, places };
 }
 
-/** The places of a page of the entries that a search finds, newest first. */
 export async function findPlaces(
   transaction: DatabaseTransaction,
   search: Search,
@@ -130,14 +128,11 @@ export async function namesFound(
   return { ...paths, names: paths.names.filter(({ number }) => numbers.has(number)) };
 }
 
-/** Number of ids in one fetch. */
 const idsAtOnce = 5_000;
 
 export interface IdSource {
   since: number;
-  /** Only the entries at these places. */
   places?: readonly Place[] | undefined;
-  /** Only the entries that this search finds. */
   within?: Search | undefined;
   /** Only documents of these kinds; null means any. */
   kinds: readonly number[] | null;

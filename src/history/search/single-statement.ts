@@ -22,7 +22,7 @@ export type PageRead =
   | 'outdated names'
   | 'several statements';
 
-interface Page extends QueryAtMoment {
+interface StatementPage extends QueryAtMoment {
   readonly skip: number;
   readonly size: number;
   /** With more entries the answer is `several statements`. */
@@ -35,7 +35,7 @@ interface Page extends QueryAtMoment {
  */
 export async function readInSingleStatement(
   dependencies: ReadDependencies,
-  page: Page,
+  page: StatementPage,
   dictionary: Dictionary,
 ): Promise<PageRead> {
   if (patternsOnIds(page.query).length > 0) return 'several statements';
@@ -67,7 +67,7 @@ export async function readFew(
 
 type Read = (
   dependencies: ReadDependencies,
-  page: Page,
+  page: StatementPage,
   dictionary: Dictionary,
   expression: Expression,
 ) => Promise<PageRead>;
@@ -188,7 +188,6 @@ const separator = '\u001e';
 const partsOfHead = 3;
 const partsOfEntry = 9;
 
-/** Converts the row to a page: names replace the ids of kinds and actors. */
 function pageOf([row]: readonly PageRow[], dictionary: Dictionary, plan: PlanName): PageRead {
   if (row === undefined) throw new Error('a page came without its total');
   const parts = row.page.split(separator);

@@ -21,7 +21,6 @@ import { entryConditions } from './predicate.ts';
 import { type Search, searchOfAll } from './search.ts';
 import { namesFound, readDocumentIds } from './search-store.ts';
 
-/** What a read of the history needs. */
 export interface ReadDependencies {
   /** Runs single statements. */
   readonly pool: Statements;
@@ -53,7 +52,6 @@ export function queryAt(tenant: string, q: Query, now: number, restriction?: Res
   return { tenant, query, within: restriction?.query, from: windowFrom(own, now), bounds: timeBounds(own), now };
 }
 
-/** A snapshot of a tenant's history, with its names. */
 export interface HistorySnapshot {
   readonly transaction: DatabaseTransaction;
   /** The first moment that the tenant still keeps. */
@@ -88,7 +86,6 @@ export async function inHistorySnapshot<Result>(
   );
 }
 
-/** A query in one snapshot of the database, with the names of that snapshot. */
 export interface QuerySnapshot {
   readonly tenant: string;
   readonly transaction: DatabaseTransaction;
@@ -102,7 +99,6 @@ export interface QuerySnapshot {
   readonly slice: TimeSlice;
 }
 
-/** Runs the work of a query in such a snapshot. */
 export async function inQuerySnapshot<Result>(
   dependencies: ReadDependencies,
   { tenant, query, within, from, bounds, now }: QueryAtMoment,
@@ -137,7 +133,6 @@ export async function readSnapshot(
   return rows[0] ?? { horizon: 0, current: false };
 }
 
-/** The tenant's horizon and names in the snapshot of a repeatable read transaction. */
 export async function openSnapshot(
   transaction: DatabaseTransaction,
   tenant: string,

@@ -4,7 +4,6 @@ import { statementsOf } from '../../postgres/statements.ts';
 import type { Place } from '../entries/entry-store.ts';
 import type { Interval } from './plan/tally-plan.ts';
 
-/** A page that tallies can count. */
 export interface TalliedPage {
   /** Milliseconds since 1970. */
   now: number;

@@ -6,7 +6,7 @@ import { sqlOperators } from '../../query/document-sql.ts';
 import { likePattern } from '../../query/match.ts';
 import type { ChangeTerm } from './plan/expression.ts';
 
-type SqlCondition = RawBuilder<SqlBool>;
+export type SqlCondition = RawBuilder<SqlBool>;
 
 /**
  * Decides the term from the text of an entry `e` that has the path, without parsing it, which takes three times as long:

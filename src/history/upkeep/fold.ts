@@ -49,14 +49,12 @@ export async function foldPortion(db: Database, tenant: string, portion: number,
 }
 
 export interface FoldTenantsOptions {
-  /** Stops folding after the current portion. */
   signal: StopSignal;
   /** Called when no work is left for now, with the milliseconds that the last round took. */
   rest: (taken: number) => Promise<void>;
   onError: (error: unknown) => void;
   /** Called after each portion that had entries, with their number. */
   onFolded?: ((entries: number) => void) | undefined;
-  /** The number of entries of a portion. */
   portion?: number;
   findTenants: FindTenants;
 }
@@ -86,5 +84,4 @@ export async function foldTenants(db: Database, options: FoldTenantsOptions): Pr
   await rest(performance.now() - begun);
 }
 
-/** Entries that are not folded yet. */
 export const unfolded: TenantWork = { table: 'change_delta', condition: 'true' };

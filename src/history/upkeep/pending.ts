@@ -1,7 +1,6 @@
 import { sql } from 'kysely';
 import type { Database } from '../../postgres/database.ts';
 
-/** The changes of a tenant that are not folded yet. */
 export interface PendingChanges {
   readonly tenant: string;
   readonly changes: number;

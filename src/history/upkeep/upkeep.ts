@@ -46,7 +46,6 @@ const buildEvery = 600_000;
 const sealEvery = 5_000;
 const rowsAtOnce = 2_000;
 
-/** The background work of the change history. */
 export async function changelogUpkeep(app: HttpServer, options: UpkeepOptions): Promise<void> {
   const { db, now, findTenants, folds, onCosigning, sealing } = options;
   whileListening(app, {

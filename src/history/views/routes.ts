@@ -12,7 +12,6 @@ import type { SavedViews } from './service.ts';
 const tags = ['Saved views'];
 const writing: readonly Scope[] = ['changelog.changelog_manage'];
 
-/** Saved views of the change history. */
 export async function savedViewRoutes(
   app: HttpServer,
   { savedViews, paginator }: { savedViews: SavedViews; paginator: Paginator },

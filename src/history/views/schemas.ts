@@ -28,7 +28,6 @@ export function faultOfRange(text: string): string | undefined {
   return before !== undefined && before.millisecond <= from.millisecond ? 'must end after it begins' : undefined;
 }
 
-/** Saved views of one tenant. */
 export const maxViews = 200;
 
 /** The members of an entry that a list can show. */
@@ -70,7 +69,6 @@ const position = Type.Number({
 
 const example = { name: 'Price changes', q: 'entity:product path:price', range: 'P7D', position: 1 };
 
-/** What clients send. */
 export const ViewBody = Type.Object(
   {
     id: chosenId,
@@ -88,7 +86,6 @@ export type ViewBody = Static<typeof ViewBody>;
 const Metadata = Type.Object(shownMetadata, { $id: 'SavedViewMetadata' });
 const metadata = { version: 1, createdAt: '2026-09-01T09:30:00.000Z', modifiedAt: '2026-09-01T09:30:00.000Z' };
 
-/** A view as Annals answers it. */
 export const SavedView = Type.Object(
   { id: Type.String(), name: chosenName, q, range, columns: Type.Optional(shownColumns), position, metadata: Metadata },
   { $id: 'SavedView', examples: [{ id: 'price-changes', ...example, metadata }] },

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { AnnalsError, invalidBody } from '../../core/errors.ts';
 import { faultOfChosenId } from '../../http/chosen-id.ts';
 import type { Author } from '../../http/credentials.ts';
-import type { DocumentLists, DocumentRows, ListParameters, Page, PageRequest } from '../../pagination/paginator.ts';
+import type { DocumentLists, DocumentRows, ListParameters, PageRequest } from '../../pagination/paginator.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { lockTenant } from '../../postgres/tenants/tenants.ts';
 import { projectedJson } from '../../query/json-projection.ts';
@@ -31,7 +31,6 @@ declare module '../../postgres/tables.ts' {
 
 const viewTable = documentTable('saved_view', {});
 
-/** The views of a tenant, for lists. */
 function viewRows(tenant: string): DocumentRows {
   return { from: sql`saved_view`, where: sql`tenant = ${tenant}` };
 }
@@ -49,18 +48,13 @@ async function readLastPlace(
   return places;
 }
 
-/** Named queries of the change history. They are returned as JSON texts. */
-export interface SavedViews {
-  find(tenant: string, id: string): Promise<string>;
-  list(tenant: string, parameters: ListParameters, page: PageRequest): Promise<Page>;
-  /** Returns the id: that of the body, or a random one. */
-  create(author: Author, body: ViewBody): Promise<string>;
-  put(author: Author, id: string, body: ViewBody): Promise<'created' | 'replaced'>;
-  remove(author: Author, id: string): Promise<void>;
-}
+export type SavedViews = ReturnType<typeof createSavedViews>;
 
-/** Creations of a tenant's views wait for each other, so that their number and last place are correct at the commit. */
-export function createSavedViews(options: { db: Database; documents: DocumentLists; now: () => number }): SavedViews {
+/**
+ * Named queries of the change history, returned as JSON texts. Creations of a tenant's views wait for each other, so that
+ * their number and last place are correct at the commit.
+ */
+export function createSavedViews(options: { db: Database; documents: DocumentLists; now: () => number }) {
   const { documents } = options;
   const views = ownDocuments(options, {
     noun: 'saved view',
@@ -86,16 +80,18 @@ export function createSavedViews(options: { db: Database; documents: DocumentLis
     find: views.find,
     remove: views.remove,
 
-    list: (tenant, parameters, page) => documents.page(viewRows(tenant), parameters, page),
+    list: (tenant: string, parameters: ListParameters, page: PageRequest) =>
+      documents.page(viewRows(tenant), parameters, page),
 
-    async create(author, body) {
+    /** Returns the id: that of the body, or a random one. */
+    async create(author: Author, body: ViewBody): Promise<string> {
       refuseFaults(body);
       const { id = randomUUID() } = body;
       await views.create(author, id, { body });
       return id;
     },
 
-    async put(author, id, body) {
+    async put(author: Author, id: string, body: ViewBody) {
       const fault = body.id === undefined || body.id === id ? faultOfChosenId(id) : 'must be that of the path';
       if (fault !== undefined) throw invalidBody({ field: 'id', message: fault });
       refuseFaults(body);
@@ -116,7 +112,6 @@ async function nextPlace({ transaction, author: { tenant } }: Writing): Promise<
   return { position: Math.floor(last) + 1, isFull: count >= maxViews };
 }
 
-/** The JSON text of a view, as it is stored and returned. */
 function documentOf(
   { id, name, q, range = 'P30D', columns, position }: Omit<SavedView, 'metadata' | 'range'> & Pick<ViewBody, 'range'>,
   metadata: SavedView['metadata'],

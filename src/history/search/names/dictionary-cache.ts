@@ -49,7 +49,6 @@ export class DictionaryCache {
     }
   }
 
-  /** The names of a tenant if the cache has them. */
   known(tenant: string): Dictionary | undefined {
     const cached = this.#cached.get(tenant);
     if (cached?.dictionary !== undefined) this.#touch(tenant, cached);

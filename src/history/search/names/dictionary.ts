@@ -73,7 +73,6 @@ export interface Dictionary {
   readonly recent: number;
   /** Identifies the state of the database when the names were read. Differs after an earlier state was restored. */
   readonly lineage: string;
-  /** Approximate memory of the names, in bytes. */
   readonly bytes: number;
   readonly matched: MatchCache;
 }

@@ -29,7 +29,6 @@ interface TimeTerm {
   readonly to: number | undefined;
 }
 
-/** The document's own id. */
 export interface DocumentTerm {
   readonly kind: 'document';
   readonly matcher: ResolvedMatcher;
@@ -132,7 +131,6 @@ export function decide(expression: Expression, decideTerm: (term: Term) => boole
   return { kind: expression.kind, operands };
 }
 
-/** Every term of an expression. */
 export function termsOf(expression: Expression): Term[] {
   if (!isGroup(expression)) return [expression];
   return expression.operands.flatMap(termsOf);
@@ -148,7 +146,6 @@ export function idsOf(names: readonly { id: number }[], members: Uint8Array): nu
   return ids;
 }
 
-/** Whether the expression is a term that tallies cannot answer. */
 export function isOpen(expression: Expression): expression is OpenTerm {
   const { kind } = expression;
   return kind === 'document' || kind === 'related' || kind === 'path' || kind === 'change';

@@ -42,7 +42,6 @@ export function patternsOnIds(query: Condition): IdPattern[] {
   return [...patterns.values()];
 }
 
-/** The ids that each pattern matches. */
 export class IdMatches {
   readonly #sets = new Map<string, IdSet>();
 

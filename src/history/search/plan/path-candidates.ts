@@ -36,7 +36,6 @@ export async function pathCandidates(
 /** The index tries each number of a list on each entry it finds, so short lists are faster; the planner pays for each list. */
 const maxLists = 64;
 
-/** The numbers in lists, as texts of arrays. */
 export function listsOfNumbers(numbers: readonly number[]): string[] {
   const size = Math.max(1, Math.ceil(numbers.length / maxLists));
   return Array.from(

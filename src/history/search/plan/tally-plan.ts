@@ -94,10 +94,10 @@ function keysOf({ actors, kinds }: Selection): number {
   return (actors?.length ?? 1) * (actors === null ? (kinds?.length ?? 1) : 1 + (kinds?.length ?? 0));
 }
 
-type Range = Omit<Interval, 'selections'>;
+type TimeInterval = Omit<Interval, 'selections'>;
 
 /** The time from `from` on, split at each begin and end of a range in the query, newest first. */
-function rangesOf(expression: Expression, from: number): Range[] {
+function rangesOf(expression: Expression, from: number): TimeInterval[] {
   const cuts = new Set<number>([from]);
   for (const term of termsOf(expression)) {
     if (term.kind !== 'time') continue;
@@ -108,7 +108,7 @@ function rangesOf(expression: Expression, from: number): Range[] {
 }
 
 /** What is left of an expression in a range in which each term on time holds all along, or nowhere. It has no open terms. */
-function withinRange(expression: Expression, { since, before }: Range): Expression {
+function withinRange(expression: Expression, { since, before }: TimeInterval): Expression {
   return decide(expression, (term) => {
     if (term.kind !== 'time') return isOpen(term) ? false : undefined;
     const hasBegun = term.from === undefined || term.from <= since;
@@ -125,7 +125,6 @@ interface Planning {
   steps: number;
 }
 
-/** What an expression selects that has terms on kinds and actors alone. */
 async function selectionsOf(expression: Expression, planning: Planning): Promise<readonly Selection[]> {
   const { dictionary } = planning;
   if (isAlways(expression)) return everything;
