@@ -1,10 +1,10 @@
 import type pg from 'pg';
 import { talliedPageStatement } from './search/tally-store.ts';
 
-/** No tenant has this name. Routines carry out their statements for it, though there is nothing to read. */
-const nobody = '';
+/** No tenant has this name. Routines run their statements for it, although there is nothing to read. */
+const noTenant = '';
 
-/** Those of change_read. A routine without settings of its own keeps the plans that it made under those of its first caller. */
+/** Those of change_read. A routine without settings keeps the plans that it made under those of its first caller. */
 export const settingsOfReads: Readonly<Record<string, string>> = {
   plan_cache_mode: 'force_generic_plan',
   enable_seqscan: 'off',
@@ -19,11 +19,11 @@ const settings = Object.entries(settingsOfReads)
 
 const everything = { since: 0, before: null, selections: [{ actors: null, kinds: null }] };
 
-/** A call of change_count, one for each way that entries are read. */
+/** A call of change_count, one for each plan of reading entries. */
 const count = (actors: string, kinds: string, split: string) =>
   `(select count(*) from change_count($1, '${actors}', '${kinds}', '{0}', 1, '${split}'))`;
 
-/** Calls of the routines that read pages, histograms and facets, one for each way that they read. */
+/** Calls of the routines that read pages, histograms and facets, one for each of their plans. */
 const calls = [
   count('{0}', '{0}', ''),
   count('{0}', '{1}', 'kind'),
@@ -45,7 +45,7 @@ const calls = [
 
 /** Statements after which a connection has the plans of most reads. They read nothing. */
 export function warmUpStatements(): readonly pg.QueryConfig[] {
-  const page = talliedPageStatement(nobody, { now: 0, intervals: [everything], skip: 0, size: 1 }, [null, null, '']);
+  const page = talliedPageStatement(noTenant, { now: 0, intervals: [everything], skip: 0, size: 1 }, [null, null, '']);
   // A statement for each call would take 3 ms more of the database for each connection, and 4 ms more of this process.
-  return [page, { text: `select ${settings}, ${calls.join(' + ')} as entries`, values: [nobody] }];
+  return [page, { text: `select ${settings}, ${calls.join(' + ')} as entries`, values: [noTenant] }];
 }

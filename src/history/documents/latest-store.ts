@@ -2,12 +2,12 @@ import { type RawBuilder, sql } from 'kysely';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import type { Place } from '../entries/entry-store.ts';
 
-/** The entries of a tenant that count in a search for documents. */
+/** The entries of a tenant in a search for documents. */
 export interface DocumentSource {
   readonly transaction: DatabaseTransaction;
   readonly tenant: string;
   readonly since: number;
-  /** Kinds with the place of their entity type in a list. Entries of other kinds do not count. */
+  /** Kinds with the place of their entity type in a list. */
   readonly kinds: readonly number[];
   readonly entityOfKind: readonly number[];
   readonly isEveryKind: boolean;
@@ -29,18 +29,18 @@ const kindsOf = ({ kinds, entityOfKind }: DocumentSource) =>
 /** The entries before a place, newest first. */
 export async function readBefore(source: DocumentSource, before: Place, max: number): Promise<DocumentEntry[]> {
   const { tenant, since, kinds, isEveryKind } = source;
-  const isBefore = sql`one.at >= ${since} and (one.at, one.sequence) < (${before.at}::bigint, ${before.sequence}::bigint)`;
-  const newest = sql`order by one.at desc, one.sequence desc limit ${max}`;
+  const isBefore = sql`c.at >= ${since} and (c.at, c.sequence) < (${before.at}::bigint, ${before.sequence}::bigint)`;
+  const newest = sql`order by c.at desc, c.sequence desc limit ${max}`;
   const places = isEveryKind
-    ? sql`select one.at, one.sequence from change_entry one where one.tenant = ${tenant} and ${isBefore} ${newest}`
-    : sql`select one.at, one.sequence
+    ? sql`select c.at, c.sequence from change_entry c where c.tenant = ${tenant} and ${isBefore} ${newest}`
+    : sql`select c.at, c.sequence
             from unnest(${kinds}::bigint[]) as key (kind)
             cross join lateral (
               -- in the order that only the index of kinds has
-              select one.at, one.sequence from change_entry one
-                where one.tenant = ${tenant} and one.kind between key.kind and key.kind and ${isBefore}
-                order by one.kind desc, one.at desc, one.sequence desc limit ${max}
-            ) as one
+              select c.at, c.sequence from change_entry c
+                where c.tenant = ${tenant} and c.kind between key.kind and key.kind and ${isBefore}
+                order by c.kind desc, c.at desc, c.sequence desc limit ${max}
+            ) as c
             ${newest}`;
   return await readPlaces(source, places);
 }
@@ -55,7 +55,7 @@ async function readPlaces(source: DocumentSource, places: RawBuilder<unknown>): 
   return rows;
 }
 
-/** Those of the documents that have no entry from a moment on. */
+/** The documents without an entry from a moment on. */
 export async function withoutEntriesFrom(
   source: DocumentSource,
   documents: readonly DocumentEntry[],
@@ -79,8 +79,8 @@ function documentsTable({ kinds, entityOfKind }: DocumentSource, documents: read
   return sql`unnest(${documents.map(({ document }) => document)}::uuid[], ${documents.map(({ entity }) => entity)}::integer[])
       with ordinality as w (document, entity, place)
     join (
-      select one.entity, array_agg(one.kind) as kinds
-        from unnest(${kinds}::bigint[], ${entityOfKind}::integer[]) as one (kind, entity) group by one.entity
+      select listed.entity, array_agg(listed.kind) as kinds
+        from unnest(${kinds}::bigint[], ${entityOfKind}::integer[]) as listed (kind, entity) group by listed.entity
     ) as k on k.entity = w.entity`;
 }
 
@@ -101,7 +101,7 @@ export async function readNewest(
   return await readPlaces(source, places);
 }
 
-/** Entries without a name that are skipped in search of the newest name, as for a document as it was. */
+/** Nameless entries that are skipped in search of the newest name, as for a document as it was. */
 const maxNameless = 1_000;
 
 export async function readLastNames(
@@ -132,13 +132,13 @@ export async function withNames(source: DocumentSource, documents: readonly Docu
   return documents.map((document) => ({ ...document, name: document.name ?? nameOf.get(document) ?? null }));
 }
 
-/** What identifies a row of the directory: the first 32 bits of two hashes. Documents may share one. */
+/** The key of a row of the directory: the first 32 bits of two hashes, which documents may share. */
 export interface DirectoryKey {
   readonly document: number;
   readonly entity: number;
 }
 
-/** The documents whose hashes begin as a key says, with the key. They may be of other entity types. */
+/** The documents whose hashes begin with a key, with the key. Their entity types may differ. */
 export async function documentsOf<Key extends Pick<DirectoryKey, 'document'>>(
   { transaction, tenant }: Pick<DocumentSource, 'transaction' | 'tenant'>,
   keys: readonly Key[],
@@ -148,7 +148,7 @@ export async function documentsOf<Key extends Pick<DirectoryKey, 'document'>>(
     const head = (key.document >>> 0).toString(16).padStart(8, '0');
     return { key, after: head.padEnd(32, '0'), last: head.padEnd(32, 'f') };
   });
-  // Mostly one step finds the document of each key, and another one that there is no more.
+  // Mostly one step finds the document of each key, and a second one that there is no other.
   while (open.length > 0) {
     const { rows } = await sql<{ place: number; document: string }>`
       select w.place, next.document
@@ -172,8 +172,8 @@ export async function documentsOf<Key extends Pick<DirectoryKey, 'document'>>(
 const documentsAtOnce = 1_000;
 
 /**
- * The newest entries of all documents whose newest entry is before a place, newest first. It reads the index of documents
- * once, whatever is fetched. A transaction can run it once.
+ * The newest entries of all documents whose newest entry is before a place, newest first. Reads the index of documents once.
+ * A transaction can run it once.
  */
 export async function* latestBefore(source: DocumentSource, before: Place): AsyncGenerator<DocumentEntry[]> {
   const { transaction, tenant, since } = source;

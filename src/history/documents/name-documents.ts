@@ -11,7 +11,7 @@ import { foldedWords } from './words.ts';
 export interface NamedDocuments {
   readonly entity: string;
   readonly name: string;
-  /** The numbers of the documents that had it. One may come more than once. */
+  /** The numbers of the documents that had it, perhaps repeated. */
   readonly documents: readonly number[];
 }
 
@@ -23,13 +23,13 @@ export function documentNumber(document: string): number {
   return Number.parseInt(document.slice(0, 8), 16) | 0;
 }
 
-/** The first and the last of some deltas that follow each other. */
+/** The first and the last of consecutive deltas. */
 export interface DeltaRange {
   readonly first: number;
   readonly last: number;
 }
 
-/** Puts the names in some deltas that have a position into the directory. */
+/** Adds the names in deltas that have a position to the directory. */
 export async function nameDocumentsOfDeltas(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -52,17 +52,12 @@ export async function nameDocumentsOfDeltas(
   await nameDocuments(transaction, tenant, named);
 }
 
-/** Waits for the folds of a tenant in a transaction that is read committed: its later statements see what these did. */
-async function waitForFolds(transaction: DatabaseTransaction, tenant: string): Promise<void> {
-  await sql`select change_fold_lock(${tenant})`.execute(transaction);
-}
-
 /** Rows of the directory that are compared and written at once. */
 const rowsAtOnce = 2_000;
 
 /**
- * Puts the last names of documents into the directory. `named` are names of some of their entries; where these do not decide,
- * it reads the others. One transaction at a time may do so for a tenant.
+ * Writes the last names of documents to the directory. `named` are names of some of their entries; where these do not
+ * decide, the other entries are read. One transaction of a tenant may do so at a time.
  */
 async function nameDocuments(
   transaction: DatabaseTransaction,
@@ -79,15 +74,12 @@ async function nameDocuments(
     const isOpen = (row: DirectoryRow, index: number) =>
       isChanged(row, index) && (row.words.length > 1 || known[index] !== null);
     const lastWords = await readLastWords(transaction, tenant, portion.filter(isOpen));
-    await writeWords(
-      transaction,
-      tenant,
-      changed.map((row) => ({ ...row, words: lastWords.get(row) ?? row.words[0] ?? '' })),
-    );
+    const written = changed.map((row) => ({ ...row, words: lastWords.get(row) ?? row.words[0] ?? '' }));
+    await writeWords(transaction, tenant, written);
   }
 }
 
-/** Tells of the documents that have these names whether the directory has other words than those of their last names. */
+/** Finds documents with these names for which the directory has other words than those of their last names. */
 export async function findWrongNames(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -128,25 +120,23 @@ async function rowsOf(named: readonly NamedDocuments[]): Promise<DirectoryRow[]>
   return [...rowsOfEntity.values()].flatMap((rows) => [...rows.values()]);
 }
 
-/** Reads anew what is left of the names of documents, some of whose entries were deleted. */
+/** Reads the names of documents again, some of whose entries were deleted. */
 export async function forgetNames(
   transaction: DatabaseTransaction,
   tenant: string,
   documents: readonly string[],
 ): Promise<void> {
   if (documents.length === 0) return;
-  await waitForFolds(transaction, tenant);
+  // Waits for folds, whose results the later statements of this read committed transaction see.
+  await sql`select change_fold_lock(${tenant})`.execute(transaction);
   const { rows } = await sql<DirectoryKey>`
     select d.document, d.entity from change_document d
       where d.tenant = ${tenant} and d.document = any (${documents.map(documentNumber)}::integer[])`.execute(
     transaction,
   );
   const lastWords = await readLastWords(transaction, tenant, rows);
-  await writeWords(
-    transaction,
-    tenant,
-    rows.map((row) => ({ ...row, words: lastWords.get(row) ?? '' })),
-  );
+  const written = rows.map((row) => ({ ...row, words: lastWords.get(row) ?? '' }));
+  await writeWords(transaction, tenant, written);
 }
 
 async function readWords(

@@ -6,16 +6,16 @@ import { inTransaction } from '../../postgres/transaction.ts';
 import { writeReceipt } from '../../recording/receipt-store.ts';
 import { recordDocumentChange } from '../../recording/record-document-change.ts';
 
-/** Why a tenant may be on hold. Not free text: the receipt can never be erased. */
+/** Reasons of a hold. Not free text: the receipt can never be erased. */
 export const holdReasons = ['lawsuit', 'investigation', 'audit', 'other'] as const;
-export type HoldReason = (typeof holdReasons)[number];
+type HoldReason = (typeof holdReasons)[number];
 
 const holdEntity = 'annals-hold';
 const retries = 20;
 
 /**
- * Puts a hold on a tenant. When this returns, nothing of it is dropped or erased any more, and its horizon stands still. It waits for a
- * portion that is being dropped at the moment. A second call changes nothing and returns the hold that there is.
+ * Puts a hold on a tenant. When this returns, nothing of it is dropped or erased any more, and its horizon does not move.
+ * Waits for a portion that is being dropped. A second call changes nothing and returns the existing hold.
  */
 export async function holdTenant(db: Database, tenant: string, reason: HoldReason, now: number): Promise<Hold> {
   const work = async (transaction: DatabaseTransaction) => {
@@ -34,7 +34,7 @@ export async function holdTenant(db: Database, tenant: string, reason: HoldReaso
   return await inTransaction(db, work, { retries });
 }
 
-/** Ends the hold of a tenant. Throws an OperatorError where it has none. */
+/** Ends the hold of a tenant. Throws an OperatorError if it has none. */
 export async function releaseTenant(db: Database, tenant: string, now: number): Promise<void> {
   const work = async (transaction: DatabaseTransaction) => {
     const known = await lockHold(transaction, tenant);

@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
 import type { Database } from '../../postgres/database.ts';
 
-/** What a tenant's history has, of what its retention keeps. */
+/** What retention keeps of a tenant's history. */
 export interface HistorySummary {
   readonly entries: number;
-  /** Times of the oldest and the newest entry, in milliseconds since 1970; null where there is none. */
+  /** Milliseconds since 1970; null without entries. */
   readonly oldest: number | null;
   readonly newest: number | null;
 }
@@ -15,13 +15,13 @@ export interface TenantSummary extends HistorySummary {
 }
 
 const tenantsAtOnce = 1_000;
-/** Statements that run at a time for tenants that have a retention. */
+/** Concurrent statements for tenants with a retention. */
 const limitedAtOnce = 4;
 
 /**
- * All tenants by name, with exact numbers, which come from the tallies, so that they cost the same however long a history is. One statement
- * answers for a thousand tenants. Only one that has a retention takes a statement of its own, because its oldest cell of tallies counts
- * entries that are gone.
+ * All tenants by name, with exact numbers from the tallies, whose cost is independent of a history's length. One statement
+ * reads a thousand tenants. A tenant with a retention takes a statement of its own, because its oldest cell of tallies
+ * counts entries that are gone.
  */
 export async function* summariseTenants(db: Database, now: number): AsyncGenerator<TenantSummary, void> {
   for (let after = ''; ; ) {

@@ -4,18 +4,17 @@ import type { Change, Outcome, RecordChanges } from '../../recording/change.ts';
 // the end, when nothing is recorded in parallel. The cost per entry is the same as in a much larger fold.
 const entriesAtOnce = 50_000;
 
-/** What the end of an import leaves in order for queries: indexes and statistics. */
-export interface TableUpkeep {
-  /** For the tables that recording writes. It runs in parallel to the last fold. */
+/** Work at the end of an import: indexes and statistics. */
+interface TableUpkeep {
+  /** For the tables of recording; runs in parallel to the last fold. */
   ofEntries(): Promise<unknown>;
-  /** For the tables that folding writes. It runs after the last fold. */
+  /** For the tables of folding; runs after the last fold. */
   ofTallies(): Promise<unknown>;
 }
 
 /**
- * A recorder that folds while it records, for an import that may run where no service folds. `finish` folds the rest and
- * does the upkeep of the tables. The import does not fail if this work fails: totals are exact without folding, and a later
- * fold does the work.
+ * A recorder that folds while it records, for an import without a running service. `finish` folds the rest and does the
+ * upkeep of the tables. Failures are ignored: totals are exact without folding, and a later fold does the work.
  */
 export function foldAlong(
   record: RecordChanges,

@@ -6,21 +6,18 @@ import { inTransaction } from '../../postgres/transaction.ts';
 import { givePositions } from '../../recording/positions.ts';
 import { type DeltaRange, nameDocumentsOfDeltas } from '../documents/name-documents.ts';
 
-/** Approximate number of entries that one transaction folds. It limits what the database keeps of them in memory. */
+/** Approximate entries that one transaction folds, which limits the memory of the database. */
 const entriesOfFold = 500_000;
-
-/** Approximate number of entries whose names a fold reads at once. It limits what Annals keeps of them in memory. */
+/** Approximate entries whose names a fold reads at once, which limits the memory of the service. */
 const namesAtOnce = 20_000;
 
 /**
- * Moves the entries that recorders have appended into the tallies, portion by portion. Returns the number of these
- * entries. Totals are exact before, during and after a fold; folding keeps them cheap. It also names the documents of these
- * entries in the directory. Does nothing if another process is
- * folding the tenant.
+ * Moves appended entries into the tallies, portion by portion, and adds their documents to the directory. Returns the number
+ * of entries; 0 while another process folds the tenant. Totals are exact before, during and after a fold, which keeps them
+ * cheap.
  */
 export async function foldHistory(db: Database, tenant: string, portion = entriesOfFold): Promise<number> {
-  let folded = 0;
-  for (;;) {
+  for (let folded = 0; ; ) {
     const entries = await foldPortion(db, tenant, portion);
     folded += entries;
     if (entries < portion) return folded;
@@ -28,8 +25,8 @@ export async function foldHistory(db: Database, tenant: string, portion = entrie
 }
 
 /**
- * Folds one portion: `portion` entries or slightly more, and reads their names `names` at a time. A smaller result means that
- * no more entries were left. Before that it gives positions to the entries that have none: those without a position are not folded.
+ * Folds `portion` entries or slightly more, and reads their names `names` at a time. A smaller result means that none are
+ * left. Gives positions first: entries without one are not folded.
  */
 export async function foldPortion(db: Database, tenant: string, portion: number, names = namesAtOnce): Promise<number> {
   await givePositions(db, tenant);
@@ -48,21 +45,18 @@ export async function foldPortion(db: Database, tenant: string, portion: number,
   );
 }
 
-export interface FoldTenantsOptions {
+interface FoldTenantsOptions {
   signal: StopSignal;
-  /** Called when no work is left for now, with the milliseconds that the last round took. */
+  /** Called when no work is left, with the milliseconds of the last round. */
   rest: (taken: number) => Promise<void>;
   onError: (error: unknown) => void;
-  /** Called after each portion that had entries, with their number. */
+  /** Called after each portion with its number of entries. */
   onFolded?: ((entries: number) => void) | undefined;
   portion?: number;
   findTenants: FindTenants;
 }
 
-/**
- * Folds the entries of all tenants, one portion of each tenant in turn. So a tenant with many entries does not delay the
- * others for long. If the turn of a tenant fails, the next round tries it again.
- */
+/** Folds one portion of each tenant in turn, so that a busy tenant does not delay others. The next round retries failures. */
 export async function foldTenants(db: Database, options: FoldTenantsOptions): Promise<void> {
   const { signal, rest, onError, onFolded, portion = entriesOfFold, findTenants } = options;
   let more: boolean;

@@ -10,14 +10,14 @@ const tables = {
 };
 
 /** Tables of the history that change together. */
-export type HistoryTables = keyof typeof tables;
+type HistoryTables = keyof typeof tables;
 
-/** Analyses the tables of the history that have changed much, so that the planner knows their current contents. */
+/** Analyses tables of the history that have changed much, for the planner. */
 export async function analyseHistory(db: Database, of?: HistoryTables): Promise<void> {
   await analyseChanged(db, of === undefined ? Object.values(tables).flat() : tables[of]);
 }
 
-/** The indexes of the history that Annals builds after the start, so that writers do not wait for them. */
+/** Indexes that are built after the start, so that writers do not wait for them. */
 export const lateIndexes = {
   ids: 'change_entry_short_id',
   longIds: 'change_entry_long_id',
@@ -28,9 +28,8 @@ export const lateIndexes = {
 export const maxPendingKibibytes = 1_024;
 
 /**
- * Builds the indexes for queries for ids and for paths. An id may be too long for an index, so
- * one index has the shorter ids, and another one leads to the entries with longer ids. Without these indexes, such queries
- * read all entries of the window.
+ * Builds the indexes of ids and paths, without which such queries read all entries of the window. An id may be too long for
+ * an index, so one has the shorter ids, and another one leads to the entries with longer ids.
  */
 export async function buildHistoryIndexes(db: Database): Promise<void> {
   const { rows } = await sql<{ maxBytes: number }>`select change_short_id() as "maxBytes"`.execute(db);

@@ -21,15 +21,14 @@ export interface UpkeepOptions {
   db: Database;
   now: () => number;
   findTenants: FindTenants;
-  /** For metrics. */
   folds?: FoldObserver | undefined;
-  /** For metrics: what a witness answered to a checkpoint. */
+  /** For metrics: the answer of a witness to a checkpoint. */
   onCosigning?: ((outcome: CosigningOutcome) => void) | undefined;
   /** Left out: this process seals no history. */
   sealing?: WitnessedSealing | undefined;
 }
 
-/** Follows the folds of this process. */
+/** For metrics. */
 export interface FoldObserver {
   /** A portion of that many entries was folded. */
   onFolded(entries: number): void;
@@ -85,7 +84,7 @@ export async function changelogUpkeep(app: HttpServer, options: UpkeepOptions): 
 }
 
 function sealingOf(db: Database, { signer, now }: Sealing, log: FastifyBaseLogger): Upkeep {
-  // A look of its own: processes without a key do not ask.
+  // Its own look for tenants: processes without a key have none.
   const findTenants = sharedLook(db, [unsealed]);
   let all = true;
   const onSetBack = (tenant: string, { origin, signed, left }: SetBackLog) =>
@@ -140,7 +139,7 @@ function cosigningOf(
   };
 }
 
-/** The pause is as long as the work took, so recorders and readers have the other half of the disk. */
+/** Rests as long as the work took, which leaves half of the disk to recorders and readers. */
 function restAfter(signal: AbortSignal): (taken: number) => Promise<void> {
   return (taken) => rest(taken, signal);
 }
