@@ -4,13 +4,6 @@ import type { JsonNode } from '../core/json/tape.ts';
 import type { Credentials } from '../http/credentials.ts';
 import { type Difference, differenceOf } from './paths.ts';
 
-const ownEntities: ReadonlySet<string> = new Set(['configuration', 'agent', 'custom-entity']);
-
-/** Whether only this service records documents of the entity. The same holds for a tenant's custom types. */
-export function isOwnEntity(entity: string): boolean {
-  return ownEntities.has(entity) || entity.startsWith('annals-');
-}
-
 export type ChangeType = 'create' | 'update' | 'delete';
 
 /** A document related to the changed one. */
@@ -129,4 +122,11 @@ export function contentOf({ paths, marks }: Difference): Pick<Change, 'paths' | 
 
 function nodeOf(document: string | JsonNode | undefined): JsonNode | undefined {
   return typeof document === 'string' ? parseJson(document) : document;
+}
+
+const ownEntities: ReadonlySet<string> = new Set(['configuration', 'agent', 'custom-entity']);
+
+/** Whether only this service records documents of the entity. The same holds for a tenant's custom types. */
+export function isOwnEntity(entity: string): boolean {
+  return ownEntities.has(entity) || entity.startsWith('annals-');
 }

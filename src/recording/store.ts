@@ -14,26 +14,6 @@ import type { Connection, DatabaseTransaction } from '../postgres/database.ts';
 import type { Change, RecordedBy } from './change.ts';
 import type { EntryColumns } from './entry-columns.ts';
 
-/** The identities, in hexadecimal, of the changes already recorded. */
-export async function recordedIdentities(
-  db: Connection,
-  tenant: string,
-  changes: readonly Pick<Change, 'at' | 'identity'>[],
-): Promise<ReadonlySet<string>> {
-  const { rows } = await db.executeQuery<{ identity: string }>(
-    CompiledQuery.raw(identitiesStatement, [
-      tenant,
-      int8Array(changes.map(({ at }) => at)),
-      uuidArray(changes.map(({ identity }) => identity)),
-    ]),
-  );
-  return new Set(rows.map(({ identity }) => identity.replaceAll('-', '')));
-}
-
-const identitiesStatement = `
-select e.identity::text from unnest($2::bigint[], $3::uuid[]) as input (at, identity)
-  join change_entry e on e.tenant = $1 and e.at = input.at and e.identity = input.identity`;
-
 export interface InsertedEntry {
   at: number;
   /** As a UUID with dashes. */
@@ -195,3 +175,23 @@ select k.lookup = input.kind_lookup and a.lookup = input.actor_lookup and e.enti
   left join change_kind k on k.tenant = e.tenant and k.kind = e.kind
   left join change_actor a on a.tenant = e.tenant and a.actor = e.actor
   order by input.place`;
+
+/** The identities, in hexadecimal, of the changes already recorded. */
+export async function recordedIdentities(
+  db: Connection,
+  tenant: string,
+  changes: readonly Pick<Change, 'at' | 'identity'>[],
+): Promise<ReadonlySet<string>> {
+  const { rows } = await db.executeQuery<{ identity: string }>(
+    CompiledQuery.raw(identitiesStatement, [
+      tenant,
+      int8Array(changes.map(({ at }) => at)),
+      uuidArray(changes.map(({ identity }) => identity)),
+    ]),
+  );
+  return new Set(rows.map(({ identity }) => identity.replaceAll('-', '')));
+}
+
+const identitiesStatement = `
+select e.identity::text from unnest($2::bigint[], $3::uuid[]) as input (at, identity)
+  join change_entry e on e.tenant = $1 and e.at = input.at and e.identity = input.identity`;

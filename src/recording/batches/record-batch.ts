@@ -100,8 +100,8 @@ export interface BatchRecorderOptions {
  * instead, and stores none.
  *
  * @example
- * const take = createTakeChanges({ sealer, now: () => Date.now() });
- * const { counts } = await inTransaction(db, (transaction) => take(transaction, batch), { retries: maxRetries });
+ * const record = createBatchRecorder({ sealer, now: () => Date.now() });
+ * const { counts } = await inTransaction(db, (transaction) => record(transaction, batch), { retries: maxRetries });
  */
 export function createBatchRecorder({
   sealer,
@@ -111,63 +111,23 @@ export function createBatchRecorder({
   maxRejected,
 }: BatchRecorderOptions): RecordBatch {
   return async (transaction, batch) => {
+    const { tenant, recordedBy, changes, strict } = batch;
     const moment = now();
-    const recording = new BatchRecording(batch);
-    await recording.record(transaction, moment, sealer);
-    const { rejections } = recording;
-    const rejected = rejections.map(({ index, reason }) => ({ index, reason }));
-    if (rejections.length === 0) {
-      onRecorded?.(batch.recordedBy.way, recording.counts);
-      return { counts: recording.counts, rejected };
-    }
-    if (batch.strict) throw new RejectedChangesError(rejected, false);
-    const storedTenant = recording.isKnownTenant ? batch.tenant : unknownTenant;
-    const rows = rejections.map((rejection) => rejectedRow(sealer, { ...batch, storedTenant }, rejection));
-    const fits = await storeRejected(transaction, storedTenant, batch.recordedBy, rows, maxRejected);
-    if (!fits) throw new RejectedChangesError(rejected, true);
-    for (const { position, reason } of rows) {
-      onRejected?.({ tenant: storedTenant, way: batch.recordedBy.way, position, reason });
-    }
-    onRecorded?.(batch.recordedBy.way, recording.counts);
-    return { counts: recording.counts, rejected } satisfies RecordedBatch;
-  };
-}
+    const counts = { ...noCounts(), read: changes.length };
+    const rejections: { index: number; reason: string; source: ChangeSource }[] = [];
+    const reject = (index: number, reason: string, source: ChangeSource) =>
+      rejections.push({ index, reason: storableText(reason), source });
 
-interface Rejection {
-  index: number;
-  reason: string;
-  source: ChangeSource;
-}
-
-class BatchRecording {
-  readonly counts: BatchCounts;
-  readonly rejections: Rejection[] = [];
-  isKnownTenant = false;
-  readonly #batch: IncomingBatch;
-
-  constructor(batch: IncomingBatch) {
-    this.#batch = batch;
-    this.counts = { ...noCounts(), read: batch.changes.length };
-  }
-
-  async record(transaction: DatabaseTransaction, moment: number, sealer: Sealer): Promise<void> {
-    const { tenant, recordedBy, changes } = this.#batch;
-    const entities = changes.flatMap((incoming) => (incoming.kind === 'change' ? [incoming.change.entity] : []));
-    const { exists, ownTypes } = await readTenantFacts(
-      transaction,
-      tenant,
-      [...new Set(entities)].filter(mayBeOwnType),
-    );
-    this.isKnownTenant = exists;
+    const { exists, ownTypes } = await readTenantFacts(transaction, tenant, changes);
     const accepted: { index: number; change: Change; source: ChangeSource }[] = [];
     for (const [index, incoming] of changes.entries()) {
-      if (incoming.kind === 'unchanged' || incoming.kind === 'ignored') this.counts[incoming.kind] += 1;
-      else if (incoming.kind === 'rejected') this.#reject(index, incoming.reason, incoming.source);
+      if (incoming.kind === 'unchanged' || incoming.kind === 'ignored') counts[incoming.kind] += 1;
+      else if (incoming.kind === 'rejected') reject(index, incoming.reason, incoming.source);
       else {
         const { change, source } = incoming;
         const reason = exists ? refusalOf(change, ownTypes, moment) : 'its tenant does not exist';
         if (reason === undefined) accepted.push({ index, change, source });
-        else this.#reject(index, reason, source);
+        else reject(index, reason, source);
       }
     }
     const recorded = accepted.map(({ change }) => change);
@@ -175,17 +135,26 @@ class BatchRecording {
     for (const [position, { index, source }] of accepted.entries()) {
       const outcome = outcomes[position];
       if (outcome === undefined) throw new Error('a change was recorded without an outcome');
-      if (outcome === 'conflict')
-        this.#reject(index, 'has the id and time of another change with other content', source);
-      else this.counts[outcome] += 1;
+      if (outcome === 'conflict') reject(index, 'has the id and time of another change with other content', source);
+      else counts[outcome] += 1;
     }
-    this.rejections.sort((rejection, b) => rejection.index - b.index);
-  }
 
-  #reject(index: number, reason: string, source: ChangeSource): void {
-    this.counts.rejected += 1;
-    this.rejections.push({ index, reason: storableText(reason), source });
-  }
+    counts.rejected = rejections.length;
+    rejections.sort((a, b) => a.index - b.index);
+    const rejected = rejections.map(({ index, reason }) => ({ index, reason }));
+    if (rejections.length > 0) {
+      if (strict) throw new RejectedChangesError(rejected, false);
+      const storedTenant = exists ? tenant : unknownTenant;
+      const rows = rejections.map((rejection) => rejectedRow(sealer, { ...batch, storedTenant }, rejection));
+      const fits = await storeRejected(transaction, storedTenant, recordedBy, rows, maxRejected);
+      if (!fits) throw new RejectedChangesError(rejected, true);
+      for (const { position, reason } of rows) {
+        onRejected?.({ tenant: storedTenant, way: recordedBy.way, position, reason });
+      }
+    }
+    onRecorded?.(recordedBy.way, counts);
+    return { counts, rejected };
+  };
 }
 
 /** Why a valid change is rejected. */
@@ -195,21 +164,18 @@ function refusalOf({ at, entity }: Change, ownTypes: ReadonlySet<string>, moment
   return at > moment + maxAhead ? '"at" is more than 5 minutes in the future' : undefined;
 }
 
-function mayBeOwnType(entity: string): boolean {
-  return /^[A-Z][A-Z0-9_]*$/.test(entity);
-}
-
-/** Whether the tenant exists, and which of these entity types are its custom types. */
+/** Whether the tenant exists, and which entities of the changes are its custom types. */
 async function readTenantFacts(
   transaction: DatabaseTransaction,
   tenant: string,
-  entities: readonly string[],
+  changes: readonly IncomingChange[],
 ): Promise<{ exists: boolean; ownTypes: ReadonlySet<string> }> {
+  const entities = new Set(changes.flatMap((incoming) => (incoming.kind === 'change' ? [incoming.change.entity] : [])));
+  const candidates = [...entities].filter((entity) => /^[A-Z][A-Z0-9_]*$/.test(entity));
   const { rows } = await sql<{ exists: boolean; own: string[] }>`
     select exists (select from tenant t where t.tenant = ${tenant}) as exists,
-           array(select c.id from custom_entity c where c.tenant = ${tenant} and c.id = any (${entities}::text[])) as own`.execute(
-    transaction,
-  );
+           array(select c.id from custom_entity c
+                  where c.tenant = ${tenant} and c.id = any (${candidates}::text[])) as own`.execute(transaction);
   const [row] = rows;
   return { exists: row?.exists ?? false, ownTypes: new Set(row?.own) };
 }

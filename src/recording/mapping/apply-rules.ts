@@ -15,55 +15,6 @@ import { mask } from '../../core/sealing.ts';
 import { isUnchanged } from '../paths.ts';
 import type { TableMapping, ValueRules } from './mapping.ts';
 
-/** A tape that grew larger than this is replaced. */
-const cellsToKeep = 1024 * 1024;
-
-/** Reuses a tape, since allocating one costs more than parsing a document. A node is valid until the next call. */
-export class ReusedTape {
-  #tape = new JsonTape();
-
-  /** Throws `JsonSyntaxError`. */
-  parse(text: string): JsonNode {
-    if (this.#tape.cells.length > cellsToKeep) this.#tape = new JsonTape();
-    const tape = this.#tape;
-    const bytes = Buffer.from(text);
-    parseOnTape(tape, bytes, 0, bytes.length, maximumImportDepth);
-    if (text.length === bytes.length) tape.ascii = text;
-    return { tape, node: 0 };
-  }
-}
-
-/** For the two sides of a change. */
-export class ReusedTapes {
-  readonly before = new ReusedTape();
-  readonly after = new ReusedTape();
-}
-
-/** The rules of a table. Rules that ignore whole columns are separate, since they are cheap. */
-interface RowRules {
-  /** Columns ignored as a whole. */
-  readonly ignored: ReadonlySet<string>;
-  /** All other rules. */
-  readonly rest: CompiledRules;
-  /** Masks only: a context may show an ignored column. */
-  readonly masks: CompiledRules;
-}
-
-const prepared = new WeakMap<ValueRules, RowRules>();
-
-/** Compiles the rules of a table, once. */
-export function rowRules({ rules }: TableMapping): RowRules {
-  return prepared.getOrInsertComputed(rules, ({ mask: masks, ignore }) => ({
-    ignored: new Set(ignore.flatMap((pattern) => wholeColumn(pattern) ?? [])),
-    rest: compileRules({ mask: masks, ignore: ignore.filter((pattern) => wholeColumn(pattern) === undefined) }),
-    masks: compileMasks(rules),
-  }));
-}
-
-function wholeColumn({ keys: [column, ...rest] }: PathPattern): string | undefined {
-  return rest.length === 0 ? (column ?? undefined) : undefined;
-}
-
 /** Both sides of a change, each optional. */
 export interface Sides {
   before?: JsonNode | undefined;
@@ -235,3 +186,52 @@ class Writer {
 
 const nullByte = 0x6e;
 const maskText = JSON.stringify(mask);
+
+/** A tape that grew larger than this is replaced. */
+const cellsToKeep = 1024 * 1024;
+
+/** Reuses a tape, since allocating one costs more than parsing a document. A node is valid until the next call. */
+export class ReusedTape {
+  #tape = new JsonTape();
+
+  /** Throws `JsonSyntaxError`. */
+  parse(text: string): JsonNode {
+    if (this.#tape.cells.length > cellsToKeep) this.#tape = new JsonTape();
+    const tape = this.#tape;
+    const bytes = Buffer.from(text);
+    parseOnTape(tape, bytes, 0, bytes.length, maximumImportDepth);
+    if (text.length === bytes.length) tape.ascii = text;
+    return { tape, node: 0 };
+  }
+}
+
+/** For the two sides of a change. */
+export class ReusedTapes {
+  readonly before = new ReusedTape();
+  readonly after = new ReusedTape();
+}
+
+/** The rules of a table. Rules that ignore whole columns are separate, since they are cheap. */
+interface RowRules {
+  /** Columns ignored as a whole. */
+  readonly ignored: ReadonlySet<string>;
+  /** All other rules. */
+  readonly rest: CompiledRules;
+  /** Masks only: a context may show an ignored column. */
+  readonly masks: CompiledRules;
+}
+
+const prepared = new WeakMap<ValueRules, RowRules>();
+
+/** Compiles the rules of a table, once. */
+export function rowRules({ rules }: TableMapping): RowRules {
+  return prepared.getOrInsertComputed(rules, ({ mask: masks, ignore }) => ({
+    ignored: new Set(ignore.flatMap((pattern) => wholeColumn(pattern) ?? [])),
+    rest: compileRules({ mask: masks, ignore: ignore.filter((pattern) => wholeColumn(pattern) === undefined) }),
+    masks: compileMasks(rules),
+  }));
+}
+
+function wholeColumn({ keys: [column, ...rest] }: PathPattern): string | undefined {
+  return rest.length === 0 ? (column ?? undefined) : undefined;
+}

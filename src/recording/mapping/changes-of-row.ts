@@ -65,13 +65,7 @@ export function changesOfRow(mapping: Mapping, row: RowChange, defaults: Mapping
   if (table === undefined) return [];
   const today = rowToday(table.former, row);
   const mapper = new RowMapper(mapping, table, today, defaults);
-  try {
-    return mapper.changes();
-  } catch (error) {
-    return [
-      { kind: 'rejected', tenant: mapper.tenant, reason: reasonOf(error), content: rejectedRowText(table, today) },
-    ];
-  }
+  return mapper.orRejected(today, () => mapper.changes());
 }
 
 /** The actor of changes found by comparing rows with the history. */
@@ -105,7 +99,6 @@ class RowMapper {
   readonly #mapping: Mapping;
   readonly #table: TableMapping;
   readonly #row: RowChange;
-  readonly #idColumns: readonly string[];
   readonly #defaults: MappingDefaults;
   /** Set as soon as it is read, so that it is known even if the row is rejected. */
   tenant: string | undefined;
@@ -115,7 +108,10 @@ class RowMapper {
     this.#table = table;
     this.#row = row;
     this.#defaults = defaults;
-    this.#idColumns = table.id ?? row.primaryKey ?? [];
+  }
+
+  get #idColumns(): readonly string[] {
+    return this.#table.id ?? this.#row.primaryKey ?? [];
   }
 
   changes(): MappedChange[] {
@@ -161,13 +157,15 @@ class RowMapper {
     const oldRow = hasColumns(before, this.#idColumns) ? before : after;
     // A key without the tenant column implies the same tenant on both sides.
     const tenantRow = isSameTenant ? after : before;
-    const deleted = this.#partOfMove({ ...row, type: 'delete', before, after: undefined }, () =>
+    const [deleted] = this.orRejected({ ...row, type: 'delete', before, after: undefined }, () => [
       this.#change('delete', before, undefined, { id: idOf(oldRow, this.#idColumns), tenantRow }),
-    );
-    const identity = derivedIdentity(row.identity, 'moved');
-    const created = this.#partOfMove({ ...row, type: 'create', before: undefined, after, identity }, () =>
+    ]);
+    const text = `annals:moved:${Buffer.from(row.identity).toString('hex')}`;
+    const identity = hash('sha256', text, 'buffer').subarray(0, identityLength);
+    const [created] = this.orRejected({ ...row, type: 'create', before: undefined, after, identity }, () => [
       this.#change('create', undefined, after),
-    );
+    ]);
+    if (created === undefined || deleted === undefined) return [];
     if (created.kind === 'change') created.change.identity = identity;
     if (created.kind !== 'change' || deleted.kind !== 'change' || !isSameTenant) return [deleted, created];
     return [
@@ -176,18 +174,14 @@ class RowMapper {
     ];
   }
 
-  /** The part, or its rejection with the part as a row of its own. */
-  #partOfMove(part: RowChange, make: () => MappedChange): MappedChange {
+  /** The changes of a row, or its rejection. */
+  orRejected(row: RowChange, map: () => MappedChange[]): MappedChange[] {
     this.tenant = undefined;
     try {
-      return make();
+      return map();
     } catch (error) {
-      return {
-        kind: 'rejected',
-        tenant: this.tenant,
-        reason: reasonOf(error),
-        content: rejectedRowText(this.#table, part),
-      };
+      const content = rejectedRowText(this.#table, row);
+      return [{ kind: 'rejected', tenant: this.tenant, reason: reasonOf(error), content }];
     }
   }
 
@@ -272,11 +266,6 @@ function orNothing<Value>(read: () => Value): Value | undefined {
     if (error instanceof RowRejection) return undefined;
     throw error;
   }
-}
-
-function derivedIdentity(identity: Uint8Array, purpose: string): Buffer {
-  const text = `annals:${purpose}:${Buffer.from(identity).toString('hex')}`;
-  return hash('sha256', text, 'buffer').subarray(0, identityLength);
 }
 
 type ChangedDocument = Extract<MappedChange, { kind: 'change' }>;

@@ -11,6 +11,49 @@ import { applyRules, compileRules } from './apply-rules.ts';
 import type { Mapping, ValueRules } from './mapping.ts';
 import type { MappedDocument } from './row-change.ts';
 
+const prepared = new WeakMap<Mapping, ReadonlyMap<string, ValueRules>>();
+
+/**
+ * Applies the current rules to a document of the history, as JSON text, since a mask may be newer than the document.
+ */
+export function ruledDocument(mapping: Mapping | undefined, entity: string, document: string): string {
+  const rules = mapping && rulesOfDocuments(mapping).get(entity);
+  if (rules === undefined) return document;
+  const { after } = applyRules(compileRules(rules), { after: parseJson(document) });
+  return after === undefined ? '{}' : compactText(after);
+}
+
+/** The rules by entity, including those of every table of the entity. */
+export function rulesOfDocuments(mapping: Mapping): ReadonlyMap<string, ValueRules> {
+  return prepared.getOrInsertComputed(mapping, ({ entities, tables }) => {
+    const rules = new Map(entities);
+    for (const { entity, rules: own } of tables.values()) {
+      const { mask = [], ignore = [] } = rules.get(entity) ?? {};
+      rules.set(entity, { mask: [...mask, ...own.mask], ignore: [...ignore, ...own.ignore] });
+    }
+    return rules;
+  });
+}
+
+/**
+ * The change of a snapshot document against the history: a create if it does not exist there, an update if values
+ * differ, undefined if they are equal. Throws `PathsTooLargeError`.
+ */
+export function changeOfSnapshot(
+  { change, document }: Extract<MappedDocument, { kind: 'document' }>,
+  stored: RebuiltDocument | undefined,
+  mapping: Mapping | undefined,
+): Change | undefined {
+  if (stored?.document === undefined) return change;
+  const after = parseJson(document);
+  const before = parseJson(ruledDocument(mapping, change.entity, stored.document));
+  if (isUnchanged(before, after)) return undefined;
+  // The history may have only part of the document. A comparison would show values that the row never had.
+  const difference = differenceOfChange('update', stored.complete ? before : undefined, after);
+  const { paths: _paths, marks: _marks, ...members } = change;
+  return difference && { ...members, ...contentOf(difference), type: 'update' };
+}
+
 /** Documents looked up and deleted in one transaction. */
 export const documentsAtOnce = 500;
 
@@ -56,47 +99,4 @@ export async function deletesOf(
     deletes.push({ change, sides: objectText(document === undefined ? [] : [['before', document]]) });
   }
   return deletes;
-}
-
-const prepared = new WeakMap<Mapping, ReadonlyMap<string, ValueRules>>();
-
-/**
- * Applies the current rules to a document of the history, as JSON text, since a mask may be newer than the document.
- */
-export function ruledDocument(mapping: Mapping | undefined, entity: string, document: string): string {
-  const rules = mapping && rulesOfDocuments(mapping).get(entity);
-  if (rules === undefined) return document;
-  const { after } = applyRules(compileRules(rules), { after: parseJson(document) });
-  return after === undefined ? '{}' : compactText(after);
-}
-
-/** The rules by entity, including those of every table of the entity. */
-export function rulesOfDocuments(mapping: Mapping): ReadonlyMap<string, ValueRules> {
-  return prepared.getOrInsertComputed(mapping, ({ entities, tables }) => {
-    const rules = new Map(entities);
-    for (const { entity, rules: own } of tables.values()) {
-      const { mask = [], ignore = [] } = rules.get(entity) ?? {};
-      rules.set(entity, { mask: [...mask, ...own.mask], ignore: [...ignore, ...own.ignore] });
-    }
-    return rules;
-  });
-}
-
-/**
- * The change of a snapshot document against the history: a create if it does not exist there, an update if values
- * differ, undefined if they are equal. Throws `PathsTooLargeError`.
- */
-export function changeOfSnapshot(
-  { change, document }: Extract<MappedDocument, { kind: 'document' }>,
-  stored: RebuiltDocument | undefined,
-  mapping: Mapping | undefined,
-): Change | undefined {
-  if (stored?.document === undefined) return change;
-  const after = parseJson(document);
-  const before = parseJson(ruledDocument(mapping, change.entity, stored.document));
-  if (isUnchanged(before, after)) return undefined;
-  // The history may have only part of the document. A comparison would show values that the row never had.
-  const difference = differenceOfChange('update', stored.complete ? before : undefined, after);
-  const { paths: _paths, marks: _marks, ...members } = change;
-  return difference && { ...members, ...contentOf(difference), type: 'update' };
 }

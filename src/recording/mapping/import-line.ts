@@ -25,83 +25,6 @@ import { applyRules, compileMasks, compileRules } from './apply-rules.ts';
 import type { ValueRules } from './mapping.ts';
 import type { MappedChange } from './row-change.ts';
 
-/** A client of the recorder, with its current rights. */
-export interface RecordingClient {
-  /** The actor of its changes without one. */
-  readonly name: string;
-  /** The tenant of its changes. */
-  readonly tenant: string;
-  /** Whether it has the scope `recorder.actor_set`. */
-  readonly maySetActor: boolean;
-}
-
-export const otherTenant = 'is mapped to another tenant than that of the path';
-const noActorScope = '"actor" needs the scope recorder.actor_set';
-
-/** Applies a client's rights to its line, also on a retry. `identity`: identifies a line without an `id`. */
-export function changeOfClient(read: ImportedLine, client: RecordingClient, identity?: Uint8Array): ImportedLine {
-  if (read.kind !== 'change') return read;
-  const { change, hasId, hasActor } = read;
-  if (identity === undefined && !hasId) return { kind: 'rejected', reason: '"id" is missing' };
-  if (hasActor && !client.maySetActor) return { kind: 'rejected', reason: noActorScope };
-  if (identity !== undefined) change.identity = identity;
-  if (!hasActor) change.actor = client.name;
-  return read;
-}
-
-/** Why a client may not record a row as mapped, or undefined. */
-export function refusalOfRow(mapped: MappedChange, client: RecordingClient): string | undefined {
-  if (mapped.tenant !== undefined && mapped.tenant !== client.tenant) return otherTenant;
-  return mapped.kind === 'change' && mapped.hasActor && !client.maySetActor ? noActorScope : undefined;
-}
-
-export const operations: Record<ChangeType, string> = { create: 'insert', update: 'update', delete: 'delete' };
-
-/**
- * A change as an import line, to store a rejected change or to send it on with `id` as its identity. `sides`: JSON text
- * of an object with the masked members `before` and `after`.
- */
-export function lineOfChange(change: Change, sides: string, id?: string): string {
-  const parsed = parseJson(sides);
-  const { type, entity, entityId, name, actor, schemaVersion, related, context } = change;
-  const members: [string, string | JsonNode | undefined][] = [
-    ['id', id && JSON.stringify(id)],
-    ['op', JSON.stringify(operations[type])],
-    ['entity', JSON.stringify(entity)],
-    ['entityId', JSON.stringify(entityId)],
-    ['at', JSON.stringify(new Date(change.at).toISOString())],
-    ['name', name === undefined ? undefined : JSON.stringify(name)],
-    ['actor', JSON.stringify(actor)],
-    ['schemaVersion', schemaVersion === undefined ? undefined : JSON.stringify(schemaVersion)],
-    ['related', related.length === 0 ? undefined : JSON.stringify(related)],
-    ['context', context],
-    // With an incomplete `before`, its missing columns would appear as new.
-    ['before', type === 'create' || isWhole(change) ? undefined : memberOf(parsed, 'before')],
-    ['after', type === 'delete' ? undefined : memberOf(parsed, 'after')],
-    ['masked', maskedOf(change)],
-  ];
-  return objectText(members.flatMap(([key, value]) => (value === undefined ? [] : [[key, value] as const])));
-}
-
-/** JSON text of the paths of masked values that differ although their texts are equal. */
-function maskedOf({ type, paths }: Change): string | undefined {
-  if (type !== 'update' || !paths.includes(mask)) return undefined;
-  const masked: string[] = [];
-  for (const [path, sides] of entriesOf(parseJson(paths))) {
-    const [before, after] = [memberOf(sides, 'before'), memberOf(sides, 'after')];
-    if (before !== undefined && after !== undefined && compactText(before) === compactText(after)) masked.push(path);
-  }
-  if (masked.length === 0) return undefined;
-  const isTooLong =
-    masked.some(({ length }) => length > maxMaskedPath) ||
-    masked.reduce((sum, { length }) => sum + length, 0) > maxMaskedPaths;
-  return JSON.stringify(isTooLong ? [''] : masked);
-}
-
-function isWhole({ type, marks }: Change): boolean {
-  return type === 'update' && marks !== undefined && JSON.parse(marks).whole === true;
-}
-
 /** The result of an import line. A reason names members and positions, never content. */
 export type ImportedLine =
   | {
@@ -170,26 +93,26 @@ function changeOfLine(
   if (!isUtf8(line)) throw new Rejection('is no UTF-8');
   parseOnTape(tape, line, 0, line.length, maximumImportDepth + 1);
   if (firstByte(tape, 0) !== braceByte) throw new Rejection('is no JSON object');
-  const members = memberNodes(tape, 0);
+  const members = new Members(tape, 0, 'change');
 
-  const type = typeOfOp.get(requiredText(tape, members, 'op'));
+  const type = typeOfOp.get(members.text('op'));
   if (type === undefined) throw new Rejection('"op" is not insert, create, update, replace or delete');
-  const entity = requiredName(tape, members, 'entity');
-  const entityId = requiredName(tape, members, 'entityId');
-  const at = importTime(requiredText(tape, members, 'at'));
+  const entity = members.name('entity');
+  const entityId = members.name('entityId');
+  const at = importTime(members.text('at'));
   if (typeof at === 'string') throw new Rejection(`"at" ${at}`);
-  const id = optionalName(tape, members, 'id');
-  const name = optionalName(tape, members, 'name');
-  const namedActor = optionalName(tape, members, 'actor');
+  const id = members.optionalName('id');
+  const name = members.optionalName('name');
+  const namedActor = members.optionalName('actor');
   const actor = namedActor ?? 'unknown';
-  const schemaVersion = optionalName(tape, members, 'schemaVersion');
-  const related = relatedItems(tape, members.get('related'));
+  const schemaVersion = members.optionalName('schemaVersion');
+  const related = relatedItems(tape, members.list('related'));
   const ofEntity = rules.get(entity);
-  const context = contextOf(tape, members.get('context'), ofEntity);
-  const sides = { before: documentOf(tape, members, 'before'), after: documentOf(tape, members, 'after') };
+  const context = contextOf(members.get('context'), ofEntity);
+  const sides = { before: members.get('before'), after: members.get('after') };
   const { before, after } = ofEntity === undefined ? sides : applyRules(compileRules(ofEntity), sides);
-  const masked = maskedPaths(tape, members.get('masked'));
-  refuseUnknown(members, changeMembers);
+  const masked = maskedPaths(tape, members.list('masked'));
+  members.refuseOthers(changeMembers);
   if (masked.length > 0 && before !== undefined && after !== undefined) markMaskedDifferences(after, masked);
 
   const difference = differenceOfChange(type, before, after);
@@ -207,81 +130,173 @@ function identityAmongEqualLines(line: Buffer, occurrences: Occurrences): Buffer
   return identityOfRepeatedLine(first, occurrences.next(first));
 }
 
-function relatedItems(tape: JsonTape, list: number | undefined): RelatedItem[] {
-  if (list === undefined || isNull(tape, list)) return [];
-  if (firstByte(tape, list) !== bracketByte) throw new Rejection('"related" is no array');
-  const items: RelatedItem[] = [];
-  for (let item = firstChild(tape, list); item !== -1; item = nextChild(tape, item)) {
-    const field = `related.${items.length}`;
+function relatedItems(tape: JsonTape, items: readonly number[]): RelatedItem[] {
+  return items.map((item, index) => {
+    const field = `related.${index}`;
     if (firstByte(tape, item) !== braceByte) throw new Rejection(`"${field}" is no object`);
-    const members = memberNodes(tape, item);
-    items.push({
-      entity: requiredName(tape, members, 'entity', `${field}.`),
-      entityId: requiredName(tape, members, 'entityId', `${field}.`),
-    });
-    refuseUnknown(members, relatedMembers, `${field}.`);
-  }
-  return items;
+    const members = new Members(tape, item, 'related item', `${field}.`);
+    const related = { entity: members.name('entity'), entityId: members.name('entityId') };
+    members.refuseOthers(relatedMembers);
+    return related;
+  });
 }
 
 /** The paths of masked values that differ, according to the sender. */
-function maskedPaths(tape: JsonTape, list: number | undefined): string[] {
-  if (list === undefined || isNull(tape, list)) return [];
-  if (firstByte(tape, list) !== bracketByte) throw new Rejection('"masked" is no array');
-  const paths: string[] = [];
+function maskedPaths(tape: JsonTape, items: readonly number[]): string[] {
   let length = 0;
-  for (let item = firstChild(tape, list); item !== -1; item = nextChild(tape, item)) {
-    if (firstByte(tape, item) !== quoteByte) throw new Rejection(`"masked.${paths.length}" is no string`);
+  return items.map((item, index) => {
+    if (firstByte(tape, item) !== quoteByte) throw new Rejection(`"masked.${index}" is no string`);
     const path = decodedString(tape, item);
     length += path.length;
     if (path.length > maxMaskedPath || length > maxMaskedPaths) throw new Rejection('"masked" is too long');
-    paths.push(path);
-  }
-  return paths;
+    return path;
+  });
 }
 
-function contextOf(tape: JsonTape, node: number | undefined, rules: ValueRules | undefined): string | undefined {
-  if (node === undefined || isNull(tape, node)) return undefined;
-  const fault = faultOfContext({ tape, node });
+function contextOf(context: JsonNode | undefined, rules: ValueRules | undefined): string | undefined {
+  if (context === undefined || firstByte(context.tape, context.node) === nullByte) return undefined;
+  const fault = faultOfContext(context);
   if (fault !== undefined) throw new Rejection(`"context" ${fault}`);
-  const { after = { tape, node } } =
-    rules === undefined ? {} : applyRules(compileMasks(rules), { after: { tape, node } });
+  const { after = context } = rules === undefined ? {} : applyRules(compileMasks(rules), { after: context });
   return compactText(after);
 }
 
-function documentOf(tape: JsonTape, members: ReadonlyMap<string, number>, name: string): JsonNode | undefined {
-  const node = members.get(name);
-  return node === undefined ? undefined : { tape, node };
-}
+const nullByte = 0x6e;
 
-function requiredText(tape: JsonTape, members: ReadonlyMap<string, number>, name: string, above = ''): string {
-  const node = members.get(name);
-  if (node === undefined) throw new Rejection(`"${above}${name}" is missing`);
-  if (firstByte(tape, node) !== quoteByte) throw new Rejection(`"${above}${name}" is no string`);
-  return decodedString(tape, node);
-}
+/** The members of an object of a line. `above`: the path of the object, for reasons. */
+class Members {
+  readonly #tape: JsonTape;
+  readonly #nodes: ReadonlyMap<string, number>;
+  readonly #what: string;
+  readonly #above: string;
 
-function requiredName(tape: JsonTape, members: ReadonlyMap<string, number>, name: string, above = ''): string {
-  const text = requiredText(tape, members, name, above);
-  const fault = faultOfName(text);
-  if (fault !== undefined) throw new Rejection(`"${above}${name}" ${fault}`);
-  return text;
-}
+  constructor(tape: JsonTape, object: number, what: string, above = '') {
+    this.#tape = tape;
+    this.#nodes = memberNodes(tape, object);
+    this.#what = what;
+    this.#above = above;
+  }
 
-function optionalName(tape: JsonTape, members: ReadonlyMap<string, number>, name: string): string | undefined {
-  const node = members.get(name);
-  return node === undefined || isNull(tape, node) ? undefined : requiredName(tape, members, name);
-}
+  get(name: string): JsonNode | undefined {
+    const node = this.#nodes.get(name);
+    return node === undefined ? undefined : { tape: this.#tape, node };
+  }
 
-function refuseUnknown(members: ReadonlyMap<string, number>, allowed: ReadonlySet<string>, above = ''): void {
-  for (const name of members.keys()) {
-    if (allowed.has(name)) continue;
-    throw new Rejection(
-      `"${above}${name.slice(0, maxShownName)}" is not a member of a ${above === '' ? 'change' : 'related item'}`,
-    );
+  text(name: string): string {
+    const node = this.#nodes.get(name);
+    if (node === undefined) throw new Rejection(`"${this.#above}${name}" is missing`);
+    if (firstByte(this.#tape, node) !== quoteByte) throw new Rejection(`"${this.#above}${name}" is no string`);
+    return decodedString(this.#tape, node);
+  }
+
+  name(name: string): string {
+    const text = this.text(name);
+    const fault = faultOfName(text);
+    if (fault !== undefined) throw new Rejection(`"${this.#above}${name}" ${fault}`);
+    return text;
+  }
+
+  optionalName(name: string): string | undefined {
+    return this.#isNull(name) ? undefined : this.name(name);
+  }
+
+  /** The elements of an optional array. */
+  list(name: string): number[] {
+    const list = this.#nodes.get(name);
+    if (list === undefined || this.#isNull(name)) return [];
+    if (firstByte(this.#tape, list) !== bracketByte) throw new Rejection(`"${name}" is no array`);
+    const items: number[] = [];
+    for (let item = firstChild(this.#tape, list); item !== -1; item = nextChild(this.#tape, item)) items.push(item);
+    return items;
+  }
+
+  refuseOthers(allowed: ReadonlySet<string>): void {
+    for (const name of this.#nodes.keys()) {
+      if (allowed.has(name)) continue;
+      throw new Rejection(`"${this.#above}${name.slice(0, maxShownName)}" is not a member of a ${this.#what}`);
+    }
+  }
+
+  #isNull(name: string): boolean {
+    const node = this.#nodes.get(name);
+    return node === undefined || firstByte(this.#tape, node) === nullByte;
   }
 }
 
-function isNull(tape: JsonTape, node: number): boolean {
-  return firstByte(tape, node) === 0x6e;
+/** A client of the recorder, with its current rights. */
+export interface RecordingClient {
+  /** The actor of its changes without one. */
+  readonly name: string;
+  /** The tenant of its changes. */
+  readonly tenant: string;
+  /** Whether it has the scope `recorder.actor_set`. */
+  readonly maySetActor: boolean;
+}
+
+export const otherTenant = 'is mapped to another tenant than that of the path';
+
+const noActorScope = '"actor" needs the scope recorder.actor_set';
+
+/** Applies a client's rights to its line, also on a retry. `identity`: identifies a line without an `id`. */
+export function changeOfClient(read: ImportedLine, client: RecordingClient, identity?: Uint8Array): ImportedLine {
+  if (read.kind !== 'change') return read;
+  const { change, hasId, hasActor } = read;
+  if (identity === undefined && !hasId) return { kind: 'rejected', reason: '"id" is missing' };
+  if (hasActor && !client.maySetActor) return { kind: 'rejected', reason: noActorScope };
+  if (identity !== undefined) change.identity = identity;
+  if (!hasActor) change.actor = client.name;
+  return read;
+}
+
+/** Why a client may not record a row as mapped, or undefined. */
+export function refusalOfRow(mapped: MappedChange, client: RecordingClient): string | undefined {
+  if (mapped.tenant !== undefined && mapped.tenant !== client.tenant) return otherTenant;
+  return mapped.kind === 'change' && mapped.hasActor && !client.maySetActor ? noActorScope : undefined;
+}
+
+export const operations: Record<ChangeType, string> = { create: 'insert', update: 'update', delete: 'delete' };
+
+/**
+ * A change as an import line, to store a rejected change or to send it on with `id` as its identity. `sides`: JSON text
+ * of an object with the masked members `before` and `after`.
+ */
+export function lineOfChange(change: Change, sides: string, id?: string): string {
+  const parsed = parseJson(sides);
+  const { type, entity, entityId, name, actor, schemaVersion, related, context } = change;
+  const members: [string, string | JsonNode | undefined][] = [
+    ['id', id && JSON.stringify(id)],
+    ['op', JSON.stringify(operations[type])],
+    ['entity', JSON.stringify(entity)],
+    ['entityId', JSON.stringify(entityId)],
+    ['at', JSON.stringify(new Date(change.at).toISOString())],
+    ['name', name === undefined ? undefined : JSON.stringify(name)],
+    ['actor', JSON.stringify(actor)],
+    ['schemaVersion', schemaVersion === undefined ? undefined : JSON.stringify(schemaVersion)],
+    ['related', related.length === 0 ? undefined : JSON.stringify(related)],
+    ['context', context],
+    // With an incomplete `before`, its missing columns would appear as new.
+    ['before', type === 'create' || isWhole(change) ? undefined : memberOf(parsed, 'before')],
+    ['after', type === 'delete' ? undefined : memberOf(parsed, 'after')],
+    ['masked', maskedOf(change)],
+  ];
+  return objectText(members.flatMap(([key, value]) => (value === undefined ? [] : [[key, value] as const])));
+}
+
+/** JSON text of the paths of masked values that differ although their texts are equal. */
+function maskedOf({ type, paths }: Change): string | undefined {
+  if (type !== 'update' || !paths.includes(mask)) return undefined;
+  const masked: string[] = [];
+  for (const [path, sides] of entriesOf(parseJson(paths))) {
+    const [before, after] = [memberOf(sides, 'before'), memberOf(sides, 'after')];
+    if (before !== undefined && after !== undefined && compactText(before) === compactText(after)) masked.push(path);
+  }
+  if (masked.length === 0) return undefined;
+  const isTooLong =
+    masked.some(({ length }) => length > maxMaskedPath) ||
+    masked.reduce((sum, { length }) => sum + length, 0) > maxMaskedPaths;
+  return JSON.stringify(isTooLong ? [''] : masked);
+}
+
+function isWhole({ type, marks }: Change): boolean {
+  return type === 'update' && marks !== undefined && JSON.parse(marks).whole === true;
 }

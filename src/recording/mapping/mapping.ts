@@ -1,64 +1,5 @@
 import type { PathPattern } from '../../core/path-pattern.ts';
 
-/** Former columns of a table, as the mapping names them. */
-export interface FormerColumns {
-  /** The last name of each column. */
-  readonly names: ReadonlyMap<string, string>;
-  /** Last names of columns that were dropped. */
-  readonly dropped: ReadonlySet<string>;
-}
-
-export const noFormer: FormerColumns = { names: new Map(), dropped: new Set() };
-
-/** Resolves each column to its last name; null: dropped. Returns a name that is part of a cycle, if there is one. */
-export function readFormer(columns: Readonly<Record<string, string | null>>): FormerColumns | string {
-  const renamed = new Map(Object.entries(columns));
-  const names = new Map<string, string>();
-  for (const column of renamed.keys()) {
-    const seen = [column];
-    for (let next = renamed.get(column); typeof next === 'string'; next = renamed.get(next)) {
-      if (seen.includes(next)) return next;
-      seen.push(next);
-    }
-    names.set(column, seen.at(-1) ?? column);
-  }
-  const dropped = [...names.values()].filter((name) => renamed.get(name) === null);
-  return { names, dropped: new Set(dropped) };
-}
-
-/** The current name of a column, or the last name of a dropped one. */
-export function nameToday({ names }: FormerColumns, column: string): string {
-  return names.get(column) ?? column;
-}
-
-/** All names of a column, current and former. */
-export function namesOf(former: FormerColumns, column: string): string[] {
-  const today = nameToday(former, column);
-  const earlier = [...former.names].filter(([name, last]) => last === today && name !== today);
-  return [today, ...earlier.map(([name]) => name)];
-}
-
-/** The patterns for all names of their columns. */
-export function underAllNames(patterns: readonly PathPattern[], former: FormerColumns): PathPattern[] {
-  return patterns.flatMap((pattern) => {
-    const [column, ...rest] = pattern.keys;
-    if (column === undefined || column === null) return [pattern];
-    return namesOf(former, column).map((name) => {
-      const keys = [name, ...rest];
-      return name === column ? pattern : { text: textOf(keys), keys };
-    });
-  });
-}
-
-/** The pattern with the current name of its column. */
-export function patternToday(pattern: PathPattern, former: FormerColumns): PathPattern {
-  return underAllNames([pattern], former)[0] ?? pattern;
-}
-
-function textOf(keys: PathPattern['keys']): string {
-  return keys.map((key) => key?.replace(/[.\\]|^\*$/g, '\\$&') ?? '*').join('.');
-}
-
 /** The paths of a document that are dropped, and those recorded as `********`. */
 export interface ValueRules {
   readonly ignore: readonly PathPattern[];
@@ -126,4 +67,63 @@ export function schemaOf(table: string): string {
 /** The columns that a mask covers, in whole or in part. */
 export function maskedColumns({ rules }: TableMapping, columns: readonly string[]): string[] {
   return columns.filter((column) => rules.mask.some(({ keys: [first] }) => first === null || first === column));
+}
+
+/** Former columns of a table, as the mapping names them. */
+export interface FormerColumns {
+  /** The last name of each column. */
+  readonly names: ReadonlyMap<string, string>;
+  /** Last names of columns that were dropped. */
+  readonly dropped: ReadonlySet<string>;
+}
+
+export const noFormer: FormerColumns = { names: new Map(), dropped: new Set() };
+
+/** Resolves each column to its last name; null: dropped. Returns a name that is part of a cycle, if there is one. */
+export function readFormer(columns: Readonly<Record<string, string | null>>): FormerColumns | string {
+  const renamed = new Map(Object.entries(columns));
+  const names = new Map<string, string>();
+  for (const column of renamed.keys()) {
+    const seen = [column];
+    for (let next = renamed.get(column); typeof next === 'string'; next = renamed.get(next)) {
+      if (seen.includes(next)) return next;
+      seen.push(next);
+    }
+    names.set(column, seen.at(-1) ?? column);
+  }
+  const dropped = [...names.values()].filter((name) => renamed.get(name) === null);
+  return { names, dropped: new Set(dropped) };
+}
+
+/** The current name of a column, or the last name of a dropped one. */
+export function nameToday({ names }: FormerColumns, column: string): string {
+  return names.get(column) ?? column;
+}
+
+/** All names of a column, current and former. */
+export function namesOf(former: FormerColumns, column: string): string[] {
+  const today = nameToday(former, column);
+  const earlier = [...former.names].filter(([name, last]) => last === today && name !== today);
+  return [today, ...earlier.map(([name]) => name)];
+}
+
+/** The patterns for all names of their columns. */
+export function underAllNames(patterns: readonly PathPattern[], former: FormerColumns): PathPattern[] {
+  return patterns.flatMap((pattern) => {
+    const [column, ...rest] = pattern.keys;
+    if (column === undefined || column === null) return [pattern];
+    return namesOf(former, column).map((name) => {
+      const keys = [name, ...rest];
+      return name === column ? pattern : { text: textOf(keys), keys };
+    });
+  });
+}
+
+/** The pattern with the current name of its column. */
+export function patternToday(pattern: PathPattern, former: FormerColumns): PathPattern {
+  return underAllNames([pattern], former)[0] ?? pattern;
+}
+
+function textOf(keys: PathPattern['keys']): string {
+  return keys.map((key) => key?.replace(/[.\\]|^\*$/g, '\\$&') ?? '*').join('.');
 }

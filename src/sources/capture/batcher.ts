@@ -5,26 +5,24 @@ import { formatLsn, type Position } from './position.ts';
 import { bytesOf, type Truncate } from './step.ts';
 import type { CapturedTransaction } from './transaction-reader.ts';
 
-/** What is recorded in one transaction of Annals' database, with the position after it. */
+/** Changes to record in one transaction, with the positions around them. */
 export interface CapturedBatch {
   readonly changes: readonly SourceChange[];
   readonly from: Position;
   readonly to: Position;
-  /** The batch is a truncate, and has no changes. */
+  /** A truncate is a batch without changes. */
   readonly truncate: Truncate | undefined;
 }
 
-/** Records a batch and the position in one transaction. */
 export type RecordCaptured = (batch: CapturedBatch) => Promise<void>;
 
 export interface BatcherOptions {
   readonly record: RecordCaptured;
   readonly position: Position;
-  /** Ends in the middle of a large transaction. */
+  /** Stops even within a large transaction. */
   readonly signal: AbortSignal;
   /** Called after a commit. */
   readonly onRecorded: (position: Position) => void;
-  /** Makes spans of each batch with changes; left out: none. */
   readonly tracer?: Tracer | undefined;
 }
 
@@ -33,13 +31,12 @@ interface Traced {
   readonly trace: BatchTrace;
 }
 
-/** A batch has at most so many changes, or about so many bytes. */
+/** Limits of a batch; the bytes are approximate. */
 const maxChanges = 2_000;
 const maxBytes = 8 * 1024 * 1024;
 
 /**
- * A batch with this many changes, or one that is this many milliseconds old, is recorded as soon as no other one is
- * being recorded.
+ * A batch with this many changes, or of this age in milliseconds, is recorded as soon as no other is being recorded.
  */
 const minChanges = 500;
 const maxAge = 20;
@@ -48,21 +45,20 @@ const maxAge = 20;
 const sliceLength = 3;
 
 /**
- * Collects the transactions of the source in batcher and records one batch after another. Small transactions share a
- * batch; a large one has several. While one batch is recorded, the next one is collected, so at most two are in
- * memory.
+ * Collects the transactions of the source into batches, and records them one after another. Small transactions share a
+ * batch; a large one has several. While one batch is recorded, the next one is collected, so at most two are in memory.
  */
 export class Batcher {
   readonly #options: BatcherOptions;
   #changes: SourceChange[] = [];
   #bytes = 0;
-  /** The position after all batcher whose recording has begun. */
+  /** The position after all batches whose recording has started. */
   #begun: Position;
-  /** The position after the gathered changes as well. */
+  /** The position after the collected changes. */
   #gathered: Position;
   #recording: Promise<void> = Promise.resolve();
   #isRecording = false;
-  /** When the first of the gathered changes came, as performance.now() tells it. */
+  /** When the first collected change arrived, by performance.now(). */
   #since = 0;
   #trace: BatchTrace;
 
@@ -73,7 +69,7 @@ export class Batcher {
     this.#trace = this.#beginGathering();
   }
 
-  /** Whether everything that was added is being recorded or recorded. */
+  /** Whether all added changes are recorded or being recorded. */
   get isEmpty(): boolean {
     return this.#gathered === this.#begun;
   }
@@ -117,23 +113,23 @@ export class Batcher {
     if (!this.isEmpty && !this.#isRecording) this.#begin(this.#batch(undefined));
   }
 
-  /** Begins to record where enough changes are gathered, or where they have waited long enough. */
+  /** Starts to record once enough changes were collected, or have waited long enough. */
   flushIfDue(): void {
     if (this.#changes.length >= minChanges || performance.now() - this.#since >= maxAge) this.flush();
   }
 
-  /** Records everything that is gathered, and waits for it. */
+  /** Records all collected changes, and waits for it. */
   async finish(): Promise<void> {
     if (!this.isEmpty) await this.#flush(undefined);
     await this.#recording;
   }
 
-  /** Waits for the batch that is being recorded, whatever becomes of it. */
+  /** Waits for the current recording, even if it fails. */
   async settled(): Promise<void> {
     await this.#recording.catch(() => {});
   }
 
-  /** Begins to record what is gathered, after the batch before it. */
+  /** Starts to record the collected changes, after the previous batch. */
   async #flush(truncate: Truncate | undefined): Promise<void> {
     const batch = this.#batch(truncate);
     await this.#recording;
@@ -161,7 +157,7 @@ export class Batcher {
   #begin(traced: Traced): void {
     this.#isRecording = true;
     this.#recording = this.#record(traced);
-    // The next batch awaits this promise and gets the error. Until then it is no unhandled rejection.
+    // The next batch awaits this promise and gets the error; until then it is not an unhandled rejection.
     this.#recording.catch(() => {});
   }
 

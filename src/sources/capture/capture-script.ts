@@ -10,15 +10,15 @@ import { defaultSlot, readSlot } from './slot.ts';
 import type { TableFault } from './table-faults.ts';
 
 export interface CaptureScript {
-  /** SQL for an owner of the tables. */
+  /** SQL for the owner of the tables. */
   readonly text: string;
-  /** What no statement solves. These tables are not published by the script. */
+  /** Faults that no statement fixes. The script does not publish these tables. */
   readonly unsolved: readonly TableFault[];
 }
 
 /**
- * One script of all that capture lacks at the source: identities, the publication, rights. It publishes no table whose
- * updates would then fail. Throws a CaptureError where the slot belongs to another database.
+ * A script of everything that capture needs at the source: identities, the publication, rights. Excludes tables whose
+ * updates would fail. Throws a CaptureError if the slot belongs to another database.
  */
 export async function captureScript(
   mapping: Mapping,
@@ -45,7 +45,7 @@ export async function captureScript(
       const isSolved = faults.every(({ statement }) => statement !== undefined);
       if (!isSolved) unsolved.push(...faults.filter(({ statement }) => statement === undefined));
       if (isSolved) for (const { statement } of faults) if (statement !== undefined) statements.add(statement);
-      // One that is published already stays so: to take it out would be a gap.
+      // A published table stays: removing it would be a gap.
       if (table !== undefined && (isSolved || published.has(table.oid))) targets.push(table);
     }
     if (targets.length > 0) {
@@ -95,7 +95,7 @@ function textOf({ server, statements, unsolved, optional }: Parts): string {
   ].join('\n');
 }
 
-/** On one line, whatever names of tables it has. */
+/** A comment on one line: names of tables may have line breaks. */
 function comment(text: string): string {
   return `-- ${text.replaceAll(/\p{Cc}/gu, ' ')}`;
 }
@@ -108,7 +108,7 @@ interface RightsRow {
   tables: string;
 }
 
-/** What the role of the source and the server lack. A snapshot reads the tables. */
+/** The missing settings of the server and rights of the role. A snapshot reads the tables. */
 async function missingRights(
   client: pg.Client,
   tables: readonly CatalogueTable[],

@@ -14,11 +14,11 @@ import {
   unwritableFaults,
 } from './table-faults.ts';
 
-/** What would be recorded of a table. */
+/** How a table would be recorded. */
 export interface TableReport {
   readonly table: string;
   readonly entity: string;
-  /** `"primary key"` where neither the mapping nor a source tells the columns. */
+  /** `"primary key"` if neither the mapping nor a source names the columns. */
   readonly id: readonly string[] | 'primary key';
   readonly tenant: string;
   readonly name?: string;
@@ -28,24 +28,24 @@ export interface TableReport {
   readonly ignored: readonly string[];
   readonly truncate: string;
   readonly snapshot: boolean;
-  /** The columns of a source, with how their values stand in documents. */
+  /** The source's columns, with the form of their values in documents. */
   readonly columns?: Readonly<Record<string, string>>;
-  /** Columns that PostgreSQL computes are not recorded. */
+  /** Generated columns, which are not recorded. */
   readonly generated?: readonly string[];
   readonly partitions?: number;
-  /** Whether an entry of an update shows the values before it. */
+  /** The previous values that the log has for an update. */
   readonly before?: 'whole row' | 'key';
   readonly missing: readonly TableFault[];
-  /** What can be recorded as it is, and may not be what is wanted. */
+  /** Warnings about tables that can be recorded. */
   readonly advice: readonly TableFault[];
 }
 
-/** What would be recorded of each table, by the mapping alone. */
+/** Reports on each table by the mapping alone. */
 export function checkMapping(mapping: Mapping): TableReport[] {
   return [...mapping.tables.values()].map((table) => reportOf(mapping, table));
 }
 
-/** The same with what a source's catalogue says. `publication` is that of capture. */
+/** Reports on each table with the catalog of a source. `publication`: that of capture. */
 export async function checkMappingAt(
   mapping: Mapping,
   source: Source,
@@ -102,7 +102,7 @@ function withCatalogue(
   const report = reportOf(mapping, table);
   const { ignored } = rowRules(table);
   const recorded = actual.columns.filter(({ name, isGenerated }) => !isGenerated && !ignored.has(name));
-  // Of a publication that an earlier version of capture made.
+  // For a publication made by an earlier version of capture.
   const unpublished = unwritableFaults(actual, [], publication).filter(
     ({ statement }) => statement === publishGenerated(publication),
   );
@@ -123,7 +123,7 @@ function withCatalogue(
   };
 }
 
-/** What an identity of the whole row would bring, where the log has the key alone and the table can have it. */
+/** What replica identity full would add, if a table has only its key in the log and can have it. */
 export function identityAdvice(table: CatalogueTable, publication: string): TableFault[] {
   if (table.replicaIdentity === 'f' || (table.kind !== 'r' && table.kind !== 'p')) return [];
   if ([table, ...table.partitions].some((relation) => reasonAgainstFull(relation, publication) !== undefined))
@@ -139,7 +139,10 @@ export function identityAdvice(table: CatalogueTable, publication: string): Tabl
   }));
 }
 
-/** Warnings of columns whose names sound like secrets, and which every entry shows: an id, a name or a related id cannot be masked. */
+/**
+ * Warnings about columns that sound secret although every entry shows them: ids, names and related ids cannot be
+ * masked.
+ */
 function secretWarnings(table: TableMapping, primaryKey: readonly string[]): string[] {
   const shown: [use: string, columns: readonly (string | undefined)[]][] = [
     ['id', table.id ?? primaryKey],

@@ -1,12 +1,11 @@
 import { formatLsn, type Lsn, type Position } from './position.ts';
 import type { Slot, SourceSystem } from './slot.ts';
 
-/** Everything before this LSN is recorded. A transaction that is recorded in part comes again. */
+/** Everything before this LSN is recorded. A partially recorded transaction is sent again. */
 export function recordedUntil(position: Position): Lsn {
   return position.complete ? position.endLsn : position.commitLsn;
 }
 
-/** The state of the source now. */
 export interface SourceState {
   readonly system: SourceSystem;
   readonly slot: Slot | undefined;
@@ -14,8 +13,8 @@ export interface SourceState {
 }
 
 /**
- * Why the source cannot send every change after the position; undefined where it can. `START_REPLICATION` reports no
- * gap: it begins at the slot's own position. So Annals checks this before.
+ * Why the source cannot send every change after the position; undefined if it can. Checked up front, because
+ * `START_REPLICATION` reports no gap: it starts at the slot's own position.
  */
 export function gapBetween(position: Position, { system, slot, publication }: SourceState): string | undefined {
   const name = position.slot;
@@ -51,8 +50,8 @@ export interface TransactionBegin {
 }
 
 /**
- * Compares the transactions that the source sends again with the one that was recorded last. If somebody has restored
- * the source, it has another transaction at that position, or none.
+ * Compares the transactions that the source sends again with the last recorded one. A source restored from a backup has
+ * another transaction at that position, or none.
  */
 export class ResumeCheck {
   readonly #position: Position;
@@ -63,7 +62,7 @@ export class ResumeCheck {
     this.#isVerified = position.complete && confirmedFlush === position.endLsn;
   }
 
-  /** How many row changes of the transaction are recorded already; `all` where it is recorded, or the gap. */
+  /** The number of row changes already recorded; `all` if the transaction is; or the gap. */
   recordedOf(begin: TransactionBegin): number | 'all' | { gap: string } {
     const { commitLsn, xid, committedAt, complete, changes } = this.#position;
     if (begin.commitLsn < commitLsn) return 'all';

@@ -14,20 +14,20 @@ import { recordedIdentities } from '../../recording/store.ts';
 
 type MappedUpdate = Extract<MappedChange, { kind: 'change' }>;
 
-/** Characters of documents that are kept, and of one of them at most. */
+/** Characters of all cached documents, and of one. */
 const maxKept = 16 * 1024 * 1024;
 const maxDocument = 1024 * 1024;
 
 /**
- * Gives updates whose row before is not in the log the values before them from the history, where it has the whole document
- * (docs/decisions/capture.md). Documents that changed last are kept, so that one with many changes is not read for each of them.
+ * Adds the previous values to updates whose log lacks them, if the history has the whole document
+ * (docs/decisions/capture.md). Caches recently changed documents.
  */
 export class HistoryComparison {
   readonly #mapping: Mapping;
-  /** Documents as the history has them, by the rules of today. */
+  /** Documents of the history, by the current rules. */
   readonly #documents = new Map<string, string>();
   #size = 0;
-  /** What becomes of them with the transaction that is under way. Undefined: not known. */
+  /** The documents after the current transaction. Undefined: unknown. */
   #pending = new Map<string, string | undefined>();
 
   constructor(mapping: Mapping) {
@@ -35,13 +35,12 @@ export class HistoryComparison {
     clearOnErasure(this);
   }
 
-  /** Drops the documents that it keeps; they are read again. */
   clear(): void {
     this.#documents.clear();
     this.#size = 0;
   }
 
-  /** The changes of a batch in their order, to be recorded in this transaction. */
+  /** The changes of a batch, in order, to be recorded in this transaction. */
   async compared(transaction: DatabaseTransaction, changes: readonly SourceChange[]): Promise<SourceChange[]> {
     this.#pending = new Map();
     const recorded = await this.#load(
@@ -63,7 +62,7 @@ export class HistoryComparison {
     });
   }
 
-  /** The transaction of the last `compared` is committed. */
+  /** Call it after the transaction of the last `compared` has committed. */
   committed(): void {
     for (const [key, document] of this.#pending) {
       this.#size -= this.#documents.get(key)?.length ?? 0;
@@ -80,7 +79,7 @@ export class HistoryComparison {
     }
   }
 
-  /** Reads the documents that are not kept. Returns the identities of changes that are recorded already. */
+  /** Reads documents that are not cached. Returns the identities of changes that are already recorded. */
   async #load(transaction: DatabaseTransaction, updates: readonly MappedUpdate[]): Promise<ReadonlySet<string>> {
     const recorded = new Set<string>();
     for (const [tenant, ofTenant] of Map.groupBy(updates, (mapped) => mapped.tenant)) {
@@ -114,7 +113,7 @@ function keyOf({ tenant, change }: MappedUpdate): string {
   return JSON.stringify([tenant, change.entity, change.entityId]);
 }
 
-/** The document after a change. Undefined: there is none, or it is not known. */
+/** The document after a change; undefined if there is none or it is unknown. */
 function documentAfter(
   { change, lacksBefore: isLacking }: MappedUpdate,
   before: string | undefined,
@@ -127,7 +126,7 @@ function documentAfter(
     return complete ? document : undefined;
   }
   if (!isLacking || before === undefined) return undefined;
-  // The log left out values that did not change: each path is one column.
+  // The log omits unchanged values: each path is one column.
   const members = new Map(membersOf(parseJson(before)));
   for (const [path, sides] of entriesOf(parseJson(paths))) {
     const value = memberOf(sides, 'after');

@@ -10,18 +10,15 @@ import {
 } from '../../recording/mapping/mapping.ts';
 import { type TableFault, tableFaults } from './table-faults.ts';
 
-/** The columns of a table, by which its mapping is checked. */
+/** The columns against which a mapping is checked. */
 export interface CheckedColumns {
-  /** At the moment of the log that is checked; left out: now. */
+  /** The columns at the checked position of the log. Default: the current ones. */
   readonly logged?: readonly string[];
-  /** When capture looked last. Undefined: capture does not know this table yet. */
+  /** The columns at the last check. Undefined: capture does not know the table yet. */
   readonly known: readonly string[] | undefined;
 }
 
-/**
- * Why a table cannot be captured as the mapping says, empty where it can: its columns, and whether `publication`, that of capture, can
- * have it.
- */
+/** Why a table cannot be captured; empty if it can. `publication`: that of capture. */
 export function faultsOfTable(
   mapping: Mapping,
   table: TableMapping,
@@ -29,7 +26,7 @@ export function faultsOfTable(
   { known, publication }: { known?: readonly string[] | undefined; publication: string },
 ): TableFault[] {
   const unfit = mappingFaults(mapping, table, catalogue, known).map((message) => ({ message }));
-  // Without these columns or the key, the other checks have no meaning.
+  // The other checks need these columns and the key.
   return unfit.length > 0
     ? unfit
     : tableFaults(catalogue, keyColumns(mapping, table, catalogue.primaryKey), publication);
@@ -53,14 +50,17 @@ function mappingFaults(
   ];
 }
 
-/** The columns without members in their values into which a mask leads nevertheless. It would protect nothing. */
+/** Text columns into which a mask leads: it would protect nothing. */
 function masksIntoText({ rules }: TableMapping, { columns }: CatalogueTable): string[] {
   const texts = new Set(columns.flatMap(({ name, isText }) => (isText ? [name] : [])));
   const inside = rules.mask.flatMap(({ keys: [column, ...rest] }) => (rest.length === 0 ? [] : (column ?? [])));
   return [...new Set(inside)].filter((column) => texts.has(column));
 }
 
-/** Where a table's mapping names columns that the table does not have, or no longer. A mask of a missing column protects nothing. */
+/**
+ * Columns that the mapping names and the table does not, or no longer, have. A mask of a missing column protects
+ * nothing.
+ */
 export function lostColumns(
   mapping: Mapping,
   table: TableMapping,
@@ -68,13 +68,13 @@ export function lostColumns(
   { logged, known }: CheckedColumns,
 ): string[] {
   const now = loggedColumns(catalogue);
-  // What is computed is not in the log, so a rule for it has nothing to hide.
+  // Generated columns are not in the log, so a rule for them hides nothing.
   const computed = new Set(catalogue.columns.flatMap(({ name, isGenerated }) => (isGenerated ? [name] : [])));
   const lost = uses(mapping, table, catalogue, known).filter(([_use, column]) => {
     if (computed.has(column) && known?.includes(column) !== true) return false;
     return isLost(column, table.former, { logged: logged ?? now, now, known });
   });
-  // A column of this name may be uncertain only because another one is gone.
+  // A column may be uncertain only because another one is gone.
   const gone = lost.filter(([_use, column]) => !now.includes(column));
   return (gone.length > 0 ? gone : lost).map(([use, column]) => {
     const message = `${plainTable(catalogue)} has no column ${column} (${use})`;
@@ -87,14 +87,14 @@ export function lostColumns(
   });
 }
 
-/** The names of the columns that the log has, in their order. */
+/** The names of logged columns, in order. */
 function loggedColumns({ columns }: Pick<CatalogueTable, 'columns'>): string[] {
   return columns.flatMap(({ name, isGenerated }) => (isGenerated ? [] : [name]));
 }
 
 /**
- * The columns that the mapping names, each with its use. The rules of an entity apply to other documents too, so they may name columns that
- * this table never had.
+ * The columns that the mapping names, with their use. The rules of an entity apply to other documents too, so they may
+ * name columns that this table never had.
  */
 function uses(
   mapping: Mapping,
@@ -126,21 +126,17 @@ function uses(
   return named.flatMap(([use, column]) => (column === undefined ? [] : [[use, column]]));
 }
 
-/** Names of columns, in the order of the table, without those that PostgreSQL computes. */
+/** Names of columns in table order, without generated ones. See `CheckedColumns`. */
 interface ColumnLists {
-  /** Those of a table at one moment of its log. */
   readonly logged: readonly string[];
-  /** Those that it has now. */
   readonly now: readonly string[];
-  /** Those that the table had when capture looked last. Undefined: capture does not know this table yet. */
   readonly known: readonly string[] | undefined;
 }
 
 /**
- * Whether a column that the mapping names is in the table under another name, or gone, and the mapping does not say so: its values would
- * then be recorded as if no rule held for them. A column keeps its place when it is renamed, and a new one comes last. So a column that
- * stands behind a name that nobody knew is a new one, also where it has a known name again. Not seen: a column is dropped and another
- * takes its name, both between two looks.
+ * Whether a column was renamed or dropped without the mapping saying so: its values would escape its rules. A renamed
+ * column keeps its place and a new one comes last, so a column after an unknown name is new even if its name is known.
+ * Undetected: a column is dropped and another takes its name between two checks.
  */
 export function isLost(column: string, former: FormerColumns, lists: ColumnLists): boolean {
   const today = nameToday(former, column);
@@ -148,19 +144,19 @@ export function isLost(column: string, former: FormerColumns, lists: ColumnLists
   const logged = namesToday(lists.logged, former);
   const known = lists.known && namesToday(lists.known, former);
   if (known?.includes(today) ? retainedOf(logged, known).includes(today) : logged.includes(today)) return false;
-  // The log may be older than the column: then the table has got columns since, and no other name.
+  // The log may be older than the column: the table has got columns since, and no new name.
   const isOlder = isBeginning(logged, namesToday(lists.now, former)) && lists.now.includes(today);
   return !(isOlder && (known === undefined || !known.includes(today) || isBeginning(logged, known)));
 }
 
-/** The columns by their names of today, without those that were dropped. */
+/** Current names of the columns, without dropped ones. */
 function namesToday(columns: readonly string[], former: FormerColumns): string[] {
   return columns.map((column) => nameToday(former, column)).filter((column) => !former.dropped.has(column));
 }
 
 /**
- * Those of the known columns that the table still has. Where another name stands behind and a known one is missing, columns may have
- * changed their names: then only those are certain that have the same before them.
+ * The known columns that the table still has. With another name behind and a known one missing, columns may have been
+ * renamed: then only those with the same predecessors are certain.
  */
 function retainedOf(logged: readonly string[], known: readonly string[]): readonly string[] {
   const retained = inOrder(logged, known);
@@ -169,7 +165,7 @@ function retainedOf(logged: readonly string[], known: readonly string[]): readon
   return logged.slice(0, end);
 }
 
-/** The longest beginning that has known columns alone, in their order. */
+/** The longest prefix of known columns in their order. */
 function inOrder(logged: readonly string[], known: readonly string[]): readonly string[] {
   let index = -1;
   const end = logged.findIndex((column) => {

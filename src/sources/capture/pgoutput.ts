@@ -1,11 +1,9 @@
 import type { Lsn } from './position.ts';
 
-/** A column of a published table, as the server describes it before its first row. */
 export interface RelationColumn {
   readonly name: string;
-  /** The type's OID. */
   readonly type: number;
-  /** Part of the replica identity. */
+  /** Whether it belongs to the replica identity. */
   readonly isKey: boolean;
 }
 
@@ -18,7 +16,7 @@ export interface Relation {
   readonly columns: readonly RelationColumn[];
 }
 
-/** The text of a value; null; or undefined for a TOASTed value that did not change and was therefore not sent. */
+/** The text of a value; undefined: an unchanged TOASTed value, which is not sent. */
 export type TupleValue = string | null | undefined;
 export type Tuple = readonly TupleValue[];
 
@@ -28,22 +26,18 @@ export type PgoutputMessage =
   | { kind: 'commit'; commitLsn: Lsn; endLsn: Lsn }
   | { kind: 'relation'; relation: Relation }
   | { kind: 'insert'; relation: number; new: Tuple }
-  // `old` is the whole row under REPLICA IDENTITY FULL. `key` has the identity's columns alone, and null in all others.
+  // `old`: the whole row, with REPLICA IDENTITY FULL. `key`: only the columns of the identity, null in all others.
   | { kind: 'update'; relation: number; old?: Tuple; key?: Tuple; new: Tuple }
   | { kind: 'delete'; relation: number; old?: Tuple; key?: Tuple }
   | { kind: 'truncate'; relations: readonly number[] }
   | { kind: 'message'; transactional: boolean; prefix: string; content: Buffer }
   | { kind: 'other' };
 
-/** The server sent a message that this version of the protocol does not have. */
 class PgoutputError extends Error {
   override name = 'PgoutputError';
 }
 
-/**
- * Decodes a message. `committedAt` is in microseconds since 1970. Throws a PgoutputError for bytes that are no such message;
- * it never has their content.
- */
+/** Decodes a message. `committedAt`: microseconds since 1970. Throws a PgoutputError, without content of the message. */
 export function decodePgoutput(bytes: Buffer): PgoutputMessage {
   const reader = new Reader(bytes);
   try {
@@ -54,7 +48,7 @@ export function decodePgoutput(bytes: Buffer): PgoutputMessage {
   }
 }
 
-// Microseconds from 1970 to 2000, where PostgreSQL's clock begins.
+// Microseconds from 1970 to 2000, PostgreSQL's epoch.
 const epoch = 946_684_800_000_000n;
 
 function decode(reader: Reader): PgoutputMessage {
@@ -98,7 +92,7 @@ function decode(reader: Reader): PgoutputMessage {
       const prefix = reader.text();
       return { kind: 'message', transactional, prefix, content: reader.bytes(reader.uint32()) };
     }
-    // The origin of a transaction, and the description of a type.
+    // origin, type
     case 'O':
     case 'Y':
       return { kind: 'other' };
@@ -109,7 +103,7 @@ function decode(reader: Reader): PgoutputMessage {
 
 function relation(reader: Reader): Relation {
   const id = reader.uint32();
-  // An empty name stands for pg_catalog.
+  // An empty name means pg_catalog.
   const schema = reader.text() || 'pg_catalog';
   const name = reader.text();
   const replicaIdentity = reader.character();
@@ -152,9 +146,7 @@ class Reader {
   }
 
   byte(): number {
-    const value = this.#bytes.readUInt8(this.#at);
-    this.#at += 1;
-    return value;
+    return this.#bytes.readUInt8(this.#skip(1));
   }
 
   character(): string {
@@ -168,37 +160,34 @@ class Reader {
   }
 
   uint16(): number {
-    const value = this.#bytes.readUInt16BE(this.#at);
-    this.#at += 2;
-    return value;
+    return this.#bytes.readUInt16BE(this.#skip(2));
   }
 
   uint32(): number {
-    const value = this.#bytes.readUInt32BE(this.#at);
-    this.#at += 4;
-    return value;
+    return this.#bytes.readUInt32BE(this.#skip(4));
   }
 
   int64(): bigint {
-    const value = this.#bytes.readBigInt64BE(this.#at);
-    this.#at += 8;
-    return value;
+    return this.#bytes.readBigInt64BE(this.#skip(8));
   }
 
   bytes(length: number): Buffer {
-    const end = this.#at + length;
-    if (end > this.#bytes.length) throw new RangeError('beyond the end');
-    const value = this.#bytes.subarray(this.#at, end);
-    this.#at = end;
-    return value;
+    const start = this.#skip(length);
+    if (this.#at > this.#bytes.length) throw new RangeError('beyond the end');
+    return this.#bytes.subarray(start, this.#at);
   }
 
-  /** A text that ends with a zero byte. */
+  /** A null-terminated text. */
   text(): string {
     const end = this.#bytes.indexOf(0, this.#at);
     if (end === -1) throw new RangeError('beyond the end');
-    const value = this.#bytes.toString('utf8', this.#at, end);
-    this.#at = end + 1;
-    return value;
+    const start = this.#skip(end + 1 - this.#at);
+    return this.#bytes.toString('utf8', start, end);
+  }
+
+  #skip(length: number): number {
+    const start = this.#at;
+    this.#at += length;
+    return start;
   }
 }

@@ -19,17 +19,17 @@ import { readPublication, readPublished } from './publication.ts';
 import { checkSlot, explainedSlotFault, publishTables } from './setup.ts';
 import { createSlot, dropSlot, identifySystem, readSlot, type Slot, type SourceSystem } from './slot.ts';
 
-/** What a session begins with. */
+/** The state at the start of a session. */
 export interface Prepared {
   readonly position: Position;
   readonly tables: ReadonlyMap<string, CatalogueTable>;
   readonly captured: CapturedTables;
-  /** Where the slot begins. */
+  /** The start of the slot. */
   readonly confirmedFlush: Lsn;
 }
 
 interface Source {
-  /** Holds the lock of the capture. */
+  /** Holds the advisory lock of the capture. */
   readonly client: pg.Client;
   readonly version: number;
   readonly system: SourceSystem;
@@ -38,9 +38,8 @@ interface Source {
 }
 
 /**
- * Prepares the source and the position. Where both exist, it checks that no change is missing between them. Otherwise
- * it makes the publication and the slot, and compares the tables if the operator asks for it. Throws a GapError where
- * changes are missing.
+ * Prepares the source and the position. If both exist, checks that no change is missing between them. Otherwise creates
+ * the publication and the slot, and compares the tables if requested. Throws a GapError if changes are missing.
  */
 export async function prepare(client: pg.Client, version: number, options: CaptureOptions): Promise<Prepared> {
   const { db, slot: name, choice } = options;
@@ -59,7 +58,7 @@ export async function prepare(client: pg.Client, version: number, options: Captu
   const gap = await gapOf(source, position, options);
   const confirmedFlush = slot?.confirmedFlush ?? undefined;
   if (gap === undefined && position !== undefined && confirmedFlush !== undefined) {
-    // Only the stream can tell whether the log still has the last recorded transaction.
+    // Only the stream shows whether the log still has the last recorded transaction.
     if (choice.acceptGap && confirmedFlush < recordedUntil(position))
       return await goOnAtSlot(source, position, options);
     const published = await publish(source, options);
@@ -96,7 +95,7 @@ async function gapOf(
   return gapOfTables(stillMapped, tables, await readPublished(client, name));
 }
 
-/** `--accept-gap`: continues at the slot's position, or with a new slot. */
+/** `--accept-gap`: resumes at the slot's position, or with a new slot. */
 async function goOnAtSlot(source: Source, last: Position | undefined, options: CaptureOptions): Promise<Prepared> {
   const { client, slot } = source;
   const confirmedFlush = slot?.confirmedFlush ?? undefined;
@@ -117,8 +116,8 @@ async function goOnAtSlot(source: Source, last: Position | undefined, options: C
 }
 
 /**
- * Makes publication and slot, in this order: a slot that is older than its publication fails for ever. With `compares`, the tables
- * are then compared with the history, in the snapshot where the slot begins.
+ * Creates the publication, then the slot: a slot older than its publication fails forever. With `compares`, then
+ * compares the tables with the history in the slot's snapshot.
  */
 async function beginAnew(
   source: Source,
@@ -171,7 +170,7 @@ function positionAt(lsn: Lsn, { system }: Source, last: Position | undefined, { 
   };
 }
 
-/** Publishes the tables, and stores what capture knows of them from now on. */
+/** Publishes the tables, and stores their new state. */
 async function publish(
   { client, captured: before }: Source,
   options: CaptureOptions,

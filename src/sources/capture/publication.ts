@@ -23,13 +23,13 @@ interface PublishedRow {
   membership: string;
 }
 
-/** Statements that wait for a lock make the application wait behind them. */
+/** A statement that waits for a lock blocks the application behind it. */
 export const lockTimeout = '5s';
 
-/** The OID of each published table, and that of its membership. */
+/** The OID of each published table, with that of its membership. */
 export type PublishedTables = ReadonlyMap<string, string>;
 
-/** The statements that make the publication what the mapping wants. Empty where it is so already. */
+/** The statements that create or adapt the publication; empty if it is up to date. */
 export async function publicationStatements(
   client: pg.Client,
   publication: string,
@@ -52,7 +52,8 @@ export async function publicationStatements(
   const present = new Set(published.rows.map(plainTable));
   const added = tables.filter((table) => !present.has(plainTable(table)));
   const dropped = published.rows.filter((table) => !target.has(plainTable(table)));
-  // A publication that an earlier version of Annals made, or an owner: its role may not alter that, and need not until a table does.
+  // An earlier version or an owner made the publication: this role may not alter it, and need not until a table
+  // requires it.
   const isNeeded = tables.some(hasGeneratedIdentity);
   const lacksGenerated = current?.generated === 'n' && (isNeeded || current.is_ours === 't');
   return [
@@ -72,15 +73,15 @@ export async function readPublished(client: pg.Client, publication: string): Pro
 }
 
 /**
- * A text that differs where a table came to the publication or left it, or one of them or of their partitions got another definition,
- * replica identity or index, by `pg_class` and `pg_index`.
+ * A fingerprint of the published tables and partitions: memberships, definitions, replica identities and indexes, by
+ * `pg_class` and `pg_index`.
  */
 export async function publishedState(client: pg.Client, publication: string): Promise<string> {
   const { rows } = await client.query<{ state: string }>(stateStatement, [publication]);
   return rows[0]?.state ?? '';
 }
 
-/** `altered`: it does not publish every change of every row, as the publication that capture makes does. */
+/** `altered`: it does not publish every change of every row. */
 export async function readPublication(
   client: pg.Client,
   publication: string,
@@ -100,7 +101,7 @@ async function serverVersion(client: pg.Client): Promise<number> {
   return Number(rows[0]?.version);
 }
 
-/** Without tables that inherit from these. In the form that PostgreSQL 14 has as well. */
+/** Excludes inheriting tables, in a form that PostgreSQL 14 also accepts. */
 function tableList(tables: readonly TableName[]): string {
   return `table ${tables.map((table) => `only ${quotedTable(table)}`).join(', ')}`;
 }

@@ -1,15 +1,17 @@
 import type pg from 'pg';
 import { formatLsn, type Lsn } from './position.ts';
 
-/** Bytes of messages that wait for the caller. At this limit the socket is read no more until half of them are taken. */
+/** Bytes of queued messages at which reading from the socket pauses until half of them are taken. */
 const maxWaitingBytes = 4 * 1024 * 1024;
 
-/** Milliseconds between two status messages. The server ends a connection that is silent for wal_sender_timeout (default 60 s). */
+/**
+ * Milliseconds between status messages. The server closes silent connections after wal_sender_timeout (default 60 s).
+ */
 const statusInterval = 5_000;
 
 const walData = 0x77;
 const keepAlive = 0x6b;
-/** The bytes of a data message before the data: kind, two LSNs and a time. */
+/** Bytes of a data message's header: kind, two LSNs and a time. */
 const headerLength = 25;
 
 interface CopyData {
@@ -17,14 +19,14 @@ interface CopyData {
 }
 
 /**
- * A logical replication stream on a connection of the driver that was opened with `replication: 'database'`. It reads the
- * socket only as quickly as the caller takes messages, and tells the server nothing as flushed but what `acknowledge` was
- * called with (docs/decisions/capture.md). An iteration ends with an error when the connection is lost.
+ * A logical replication stream on a connection opened with `replication: 'database'`. Reads from the socket only as
+ * fast as the caller takes messages, and reports only what `acknowledge` got as flushed (docs/decisions/capture.md).
+ * Waiting throws once the connection is lost.
  *
  * @example
  * const stream = new ReplicationStream('annals', 'annals', start);
  * client.query(stream);
- * for (;;) handle(await stream.next());
+ * for (;;) handle(stream.take() ?? (await stream.untilMessage(250)));
  */
 export class ReplicationStream {
   readonly #text: string;
@@ -46,7 +48,7 @@ export class ReplicationStream {
       `(proto_version '1', publication_names '"${publication}"', messages 'true')`;
   }
 
-  /** The end of the server's log when it sent its last message. */
+  /** The end of the server's WAL at its last message. */
   get serverEnd(): Lsn {
     return this.#lastReceived;
   }
@@ -59,7 +61,7 @@ export class ReplicationStream {
     this.#timer = setInterval(() => this.#sendStatus(), statusInterval);
   }
 
-  /** Called by the driver, with bytes that are valid only during the call. */
+  /** Called by the driver. The bytes are valid only during the call. */
   handleCopyData({ chunk }: CopyData): void {
     const kind = chunk[0];
     if (kind === keepAlive && chunk.length >= 18) {
@@ -85,7 +87,7 @@ export class ReplicationStream {
     this.fail(error);
   }
 
-  /** Called by the driver: the server ended the stream in order. */
+  /** Called by the driver when the server ends the stream. */
   handleReadyForQuery(): void {
     this.fail(new Error('the source ended the replication stream'));
   }
@@ -93,7 +95,7 @@ export class ReplicationStream {
   /** Called by the driver. */
   handleCommandComplete(): void {}
 
-  /** The message that waits, or undefined where none does now. */
+  /** The next queued message. */
   take(): Buffer | undefined {
     const data = this.#waiting[this.#next];
     if (data === undefined) return undefined;
@@ -113,7 +115,10 @@ export class ReplicationStream {
     return data;
   }
 
-  /** Resolves when a message waits, or after so many milliseconds. Throws what ended the stream, after its last message. */
+  /**
+   * Resolves when a message is queued, or after the timeout. Throws the error that ended the stream after the last
+   * message.
+   */
   async untilMessage(milliseconds: number): Promise<void> {
     if (this.#next < this.#waiting.length) return;
     if (this.#failure !== undefined) throw this.#failure;
@@ -126,19 +131,19 @@ export class ReplicationStream {
     if (this.#failure !== undefined && this.#next >= this.#waiting.length) throw this.#failure;
   }
 
-  /** Ends the wait of `untilMessage`. */
+  /** Ends the current `untilMessage`. */
   wake(): void {
     this.#wake?.();
   }
 
-  /** Everything before this LSN is recorded and committed: the server need not keep it for us any longer. */
+  /** Everything before this LSN is committed: the server need not retain it. */
   acknowledge(lsn: Lsn): void {
     if (lsn <= this.#flushed) return;
     this.#flushed = lsn;
     this.#sendStatus();
   }
 
-  /** Ends the stream for its reader; the connection is the caller's to close. */
+  /** Ends the stream for its reader. The caller closes the connection. */
   fail(error: Error): void {
     this.#failure ??= error;
     clearInterval(this.#timer);
@@ -148,7 +153,7 @@ export class ReplicationStream {
   #sendStatus(): void {
     const stream = this.#connection?.stream;
     if (stream === undefined || !stream.writable || this.#failure !== undefined) return;
-    // CopyData with a standby status update: written, flushed and applied LSN, the time (which nobody reads), no answer wanted.
+    // CopyData with a standby status update: written, flushed and applied LSN, time (ignored), no reply requested.
     const message = Buffer.alloc(5 + 34);
     message.write('d', 0, 'latin1');
     message.writeUInt32BE(4 + 34, 1);

@@ -20,58 +20,20 @@ import { SourceTables } from './source-tables.ts';
 import { TableWatch } from './table-watch.ts';
 import { TransactionReader } from './transaction-reader.ts';
 
-/** Milliseconds between two heartbeats. */
-export const defaultHeartbeat = 10_000;
-
-/** Milliseconds between two looks whether the definitions of tables changed. */
-const tablesInterval = 1_000;
-
-/**
- * Moves the slot of an idle database on, and has its size looked at. A heartbeat is a transactional message in the source's log: it comes
- * through the stream like every transaction, is recorded in the position, and is acknowledged. So the source need not keep the log of tables
- * that are not captured. `client` is a connection for statements. The caller calls the result often: where it is time, it sends a
- * heartbeat and looks at the slot and the tables. It throws a GapError. Each second it looks whether the published tables changed, because
- * a migration may have made one unwritable.
- */
-function watchSource(
-  client: pg.Client,
-  slotWatch: SlotWatch,
-  tables: TableWatch,
-  interval = defaultHeartbeat,
-): () => Promise<void> {
-  let next = performance.now() + interval;
-  let nextTables = performance.now();
-  return async () => {
-    const time = performance.now();
-    if (time < next) {
-      if (time < nextTables) return;
-      nextTables = time + tablesInterval;
-      await tables.lookIfChanged();
-      return;
-    }
-    next = time + interval;
-    await client.query(`select pg_logical_emit_message(true, 'annals.heartbeat', '')`);
-    await slotWatch.look(client);
-    await tables.look();
-  };
-}
-
 export interface SessionOptions extends CaptureOptions {
-  /** The same watch serves all sessions of a capture. */
+  /** Shared by all sessions of a capture. */
   readonly slotWatch: SlotWatch;
 }
 
-/** Callbacks of a session. */
 export interface SessionEvents {
-  /** The stream of these tables has begun. */
+  /** Called when the stream of these tables has started. */
   onRunning(tables: readonly string[]): void;
-  /** A batch is recorded. */
   onRecorded(): void;
 }
 
 /**
- * Connects to the source, makes it ready and records until the signal. Throws when a database goes away, with a GapError where
- * changes are missing.
+ * Connects to the source, prepares it and records until the signal. Throws if a database becomes unavailable, and a
+ * GapError if changes are missing.
  */
 export async function runSession(options: SessionOptions, events: SessionEvents): Promise<void> {
   const client = await connectSource(options.source, 'statements');
@@ -91,7 +53,9 @@ export async function runSession(options: SessionOptions, events: SessionEvents)
   }
 }
 
-/** Only one capture reads a slot. The source's advisory lock also covers its creation, and ends with the connection. */
+/**
+ * Only one capture may use a slot. The source's advisory lock also covers its creation, and ends with the connection.
+ */
 async function takeLock(client: pg.Client, { slot, log, signal }: CaptureOptions): Promise<boolean> {
   for (let attempt = 0; !signal.aborted; attempt++) {
     const { rows } = await client.query<{ taken: string }>('select pg_try_advisory_lock($1, hashtext($2)) as taken', [
@@ -105,15 +69,15 @@ async function takeLock(client: pg.Client, { slot, log, signal }: CaptureOptions
   return false;
 }
 
-/** The first number of the advisory lock: `anls` in ASCII. */
+/** The first key of the advisory lock: `anls` in ASCII. */
 const lockSpace = 0x616e6c73;
 /** Milliseconds. */
 const lockPause = 500;
 
-/** The time slice, in milliseconds, for reading messages before other work of the process. */
+/** Milliseconds for reading messages before the event loop gets other work. */
 const sliceLength = 3;
 
-/** Milliseconds without a message after which the loop checks its timers. */
+/** Milliseconds without a message before timers are checked. */
 const idleTime = 250;
 
 async function stream(
@@ -141,7 +105,7 @@ async function stream(
     tracer: options.tracer,
     record: (batch) =>
       recordCaptured(batch, { ...options, comparison }).catch((error: unknown) => {
-        // The loop may be waiting for a message of the source. This ends the wait.
+        // Ends a wait for the next message.
         incoming.fail(error instanceof Error ? error : new Error(String(error)));
         throw error;
       }),
@@ -149,7 +113,7 @@ async function stream(
       events.onRecorded();
       if (recorded.complete) incoming.acknowledge(recorded.endLsn);
       slotWatch.recorded(recorded, incoming.serverEnd);
-      // Then records what was collected in the meantime.
+      // To record what was collected since.
       incoming.wake();
     },
   });
@@ -163,7 +127,7 @@ async function stream(
     events.onRunning([...captured].flatMap(([name, { publication }]) => (publication === withdrawn ? [] : [name])));
     const slice = new TimeSlice(sliceLength);
     while (!signal.aborted) {
-      // The batch that is being recorded needs the event loop too.
+      // Recording needs the event loop too.
       if (slice.isDue) await slice.rest();
       batcher.flushIfDue();
       const message = incoming.take();
@@ -184,7 +148,7 @@ async function stream(
     }
     await batcher.finish();
   } catch (error) {
-    // What was read before is whole, and need not wait for the operator.
+    // What was read before is complete, and need not wait for the operator.
     if (error instanceof CaptureError) await batcher.finish().catch(() => {});
     throw asGap(error) ?? error;
   } finally {
@@ -196,7 +160,7 @@ async function stream(
 
 interface Start {
   readonly client: pg.Client;
-  /** The server's process of the stream. */
+  /** The backend of the stream. */
   readonly pid: number;
   readonly slot: string;
   readonly start: Lsn;
@@ -205,8 +169,8 @@ interface Start {
 }
 
 /**
- * Waits until the server streams to this connection, which locks the slot, and checks its start. Returns false if the
- * signal came first.
+ * Waits until the server streams to this connection, which locks the slot, and checks its start. Returns false if
+ * aborted.
  */
 async function untilStarted({ client, pid, slot, start, incoming, signal }: Start): Promise<boolean> {
   for (;;) {
@@ -229,13 +193,48 @@ async function pidOf(client: pg.Client): Promise<number> {
   return Number(rows[0]?.pid);
 }
 
-/** The gap that an error of the stream tells of, if it does. */
+/** A stream error that means a gap. */
 function asGap(error: unknown): GapError | undefined {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  // undefined_object: the log needs a publication that was not there yet, or is no longer.
+  // undefined_object: the log needs a publication that did not exist yet, or no longer does.
   if (code === '42704') return new GapError('the slot is older than its publication');
   // object_not_in_prerequisite_state, undefined_file
   if (code === '55000' || code === '58P01')
     return new GapError('the source has dropped a part of its log that is not recorded');
   return undefined;
+}
+
+/** Milliseconds between heartbeats. */
+export const defaultHeartbeat = 10_000;
+
+/** Milliseconds between checks of table definitions. */
+const tablesInterval = 1_000;
+
+/**
+ * Returns a function to call often: when due, it sends a heartbeat and checks the slot and the tables, each second also
+ * whether the published tables changed, since a migration may have made one unwritable. Throws a GapError. Heartbeats
+ * are transactional messages that come back through the stream and are acknowledged, so an idle source need not retain
+ * WAL.
+ */
+function watchSource(
+  client: pg.Client,
+  slotWatch: SlotWatch,
+  tables: TableWatch,
+  interval = defaultHeartbeat,
+): () => Promise<void> {
+  let next = performance.now() + interval;
+  let nextTables = performance.now();
+  return async () => {
+    const time = performance.now();
+    if (time < next) {
+      if (time < nextTables) return;
+      nextTables = time + tablesInterval;
+      await tables.lookIfChanged();
+      return;
+    }
+    next = time + interval;
+    await client.query(`select pg_logical_emit_message(true, 'annals.heartbeat', '')`);
+    await slotWatch.look(client);
+    await tables.look();
+  };
 }

@@ -19,7 +19,7 @@ import { fullIdentityStatement, reasonAgainstFull, type TableFault } from './tab
 
 const minVersion = 140_000;
 
-/** Checks the server itself, and returns its version number (`server_version_num`). */
+/** Checks the server. Returns `server_version_num`. */
 export async function checkServer(client: pg.Client): Promise<number> {
   const { rows } = await client.query<{ version: string; level: string; standby: string }>(
     `select current_setting('server_version_num') as version, current_setting('wal_level') as level,
@@ -66,15 +66,15 @@ function refusal(faults: readonly TableFault[]): CaptureError {
 }
 
 export interface Published {
-  /** By their names in the mapping. */
+  /** By name in the mapping. */
   readonly tables: ReadonlyMap<string, CatalogueTable>;
   readonly published: PublishedTables;
 }
 
 /**
- * Publishes the mapped tables, in one transaction with the checks, so that no table is published whose updates would then fail. Where
- * the role may not do that, the error has the statements for an owner. Throws a CaptureError that names every fault of every table.
- * `skipped` are tables that were withdrawn and stay out of the publication.
+ * Publishes the mapped tables, except `skipped` (withdrawn) ones, in one transaction with the checks, so that no table
+ * is published whose updates would fail. Throws a CaptureError with every fault of every table, or with the statements
+ * for an owner if the role may not publish.
  */
 export async function publishTables(
   client: pg.Client,
@@ -98,7 +98,7 @@ export async function publishTables(
       await client.query(statement);
       log.info({ statement }, 'capture ran a statement at the source');
     }
-    // Publishing has locked the tables against other changes of their definition.
+    // Publishing locks the tables against other definition changes.
     const tables = await readCatalogue(client, [...mapping.tables.keys()]);
     const remaining = faultsOf(mapping, tables, checks);
     if (remaining.length > 0) throw refusal(remaining);
@@ -111,7 +111,7 @@ export async function publishTables(
   }
 }
 
-/** The statements for `--identity full`. Logs the tables that cannot have it. */
+/** The statements for `--identity full`. Logs tables that cannot have it. */
 function fullIdentities(tables: readonly CatalogueTable[], publication: string, log: SourceLog): string[] {
   return tables.flatMap((table) => {
     const all = [table, ...table.partitions];
@@ -139,7 +139,7 @@ function explained(error: unknown, statements: readonly string[]): unknown {
   return error;
 }
 
-/** Throws a CaptureError where the slot of that name is not one that capture made for this database. */
+/** Throws a CaptureError if the slot is not one that capture made for this database. */
 export async function checkSlot(client: pg.Client, name: string, slot: Slot): Promise<void> {
   const database = await databaseOf(client);
   if (slot.plugin === 'pgoutput' && slot.database === database) return;
@@ -157,7 +157,7 @@ async function databaseOf(client: pg.Client): Promise<string | undefined> {
   return rows[0]?.database;
 }
 
-/** The error for a slot that could not be made or read, with what an owner can do. */
+/** A slot error with its remedy. */
 export function explainedSlotFault(error: unknown): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (code === '42501') {
@@ -170,10 +170,10 @@ export function explainedSlotFault(error: unknown): unknown {
   return error;
 }
 
-/** Drops the slot and the publication at the source. Says which of them were there. A slot of another database stays. */
+/** Drops the slot and the publication. Returns which existed. A slot of another database stays. */
 export async function removeCapture(source: Source, slot: string): Promise<{ slot: boolean; publication: boolean }> {
   return await withSource(source, async (client) => {
-    // The slot first: it makes the source keep its log.
+    // The slot first, since it makes the source retain WAL.
     const slotState = await readSlot(client, slot);
     const hadSlot = slotState?.database === (await databaseOf(client)) && (await dropSlot(client, slot));
     const hadPublication = (await readPublication(client, slot)) !== 'missing';

@@ -7,28 +7,28 @@ import type { TableWatch } from './table-watch.ts';
 /** Writes the text of a value as JSON. */
 export type ValueText = (type: number, text: string) => string;
 
-/** What the catalogue says about a table. */
+/** A table in the catalog. */
 interface TableTraits {
   readonly primaryKey: readonly string[];
-  /** Columns that PostgreSQL computes. The stream may have the stored ones, and they are not recorded. */
+  /** Generated columns. The stream may have stored ones, which are not recorded. */
   readonly generated: ReadonlySet<string>;
   readonly hasPartitions: boolean;
 }
 
-/** A published table as the stream describes it. */
+/** A published table, as described by the stream. */
 export class SourceTable {
-  /** As the mapping has it. */
+  /** As in the mapping. */
   readonly name: string;
   readonly primaryKey: readonly string[];
-  /** As the stream described it, without generated columns. */
+  /** As in the stream, without generated columns. */
   readonly relation: Relation;
   /** Whether the mapping is known to fit its columns. */
   isAccepted = false;
-  /** With their places in a tuple, which may have generated columns too. */
+  /** With their positions in a tuple, which may have generated columns too. */
   readonly #columns: readonly (RelationColumn & { position: number })[];
   readonly #key: readonly number[];
   readonly #valueText: ValueText;
-  /** Whether the table has partitions. One that was added later may have another replica identity than the root, and the stream names that of the root. */
+  /** Partitions added later may have another replica identity than the root's, which the stream names. */
   readonly #hasPartitions: boolean;
 
   constructor(
@@ -48,7 +48,7 @@ export class SourceTable {
     this.#valueText = valueText;
   }
 
-  /** The row with its values as JSON text. `isKey`: the tuple has the replica identity alone, and nothing in the other columns. */
+  /** The row, with values as JSON text. `isKey`: the tuple has only the replica identity. */
   row(tuple: Tuple, isKey: boolean): Map<string, string | undefined> {
     const row = new Map<string, string | undefined>();
     for (const column of this.#columns) {
@@ -63,8 +63,8 @@ export class SourceTable {
   }
 
   /**
-   * The row before a change, which the stream calls whole. A partition that was added later has the primary key as its identity, and the
-   * stream then has null in all other columns: such a row is taken as the key alone, because nobody said that these values were null.
+   * The previous row, called whole by the stream. For a partition added later, whose identity is the primary key, the
+   * stream has null in all other columns: then only the key is known.
    */
   wholeRow(tuple: Tuple): { row: Row; isKeyAlone: boolean } {
     const rest = this.#columns.filter(({ name }) => !this.primaryKey.includes(name));
@@ -74,13 +74,13 @@ export class SourceTable {
     return { row, isKeyAlone };
   }
 
-  /** Whether both rows are the same document. */
+  /** Whether both rows have the same id. */
   hasSameKey(a: Tuple, b: Tuple): boolean {
     return this.#key.length > 0 && this.#key.every((index) => a[index] === b[index]);
   }
 }
 
-/** The published tables by the number that the stream gives them. */
+/** The published tables, by the stream's relation ids. */
 export class SourceTables {
   readonly #byNumber = new Map<number, SourceTable>();
   readonly #watch: TableWatch;
@@ -98,8 +98,8 @@ export class SourceTables {
   }
 
   /**
-   * Takes the description of a table, which the stream sends before its first row and after each change of its definition. Throws a
-   * GapError where another table has the name by now.
+   * Reads a table description, which the stream sends before the first row and after each definition change. Throws a
+   * GapError if another table has taken the name.
    */
   async learn(relation: Relation): Promise<void> {
     await this.#types.load(relation.columns.map(({ type }) => type));
@@ -116,7 +116,7 @@ export class SourceTables {
     );
   }
 
-  /** Before the first row of a table is recorded as it was described last. Throws a CaptureError where the mapping does not fit. */
+  /** Call it before recording rows of a description. Throws a CaptureError if the mapping does not fit. */
   async accept(table: SourceTable): Promise<void> {
     if (table.isAccepted) return;
     await this.#watch.accept(table.name, table.relation);

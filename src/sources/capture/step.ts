@@ -7,45 +7,16 @@ import type { TableMapping } from '../../recording/mapping/mapping.ts';
 import { type MappedChange, mappedContext } from '../../recording/mapping/row-change.ts';
 import { faultOfContext, faultOfName } from '../../recording/member-faults.ts';
 
-/**
- * Records that do not fit in memory, in an unnamed temporary SQLite database, which disappears with the process. Write
- * all records before reading the first.
- */
-class Spool {
-  readonly #database = new DatabaseSync('');
-  readonly #insert: StatementSync;
-
-  constructor() {
-    this.#database.exec('pragma journal_mode = off; pragma synchronous = off; pragma cache_size = -8192');
-    this.#database.exec('create table record (text text not null); begin');
-    this.#insert = this.#database.prepare('insert into record values (?)');
-  }
-
-  write(text: string): void {
-    this.#insert.run(text);
-  }
-
-  /** What was written, in its order. */
-  *read(): Generator<string> {
-    const written = this.#database.prepare('select text from record order by rowid');
-    for (const { text } of written.iterate()) yield String(text);
-  }
-
-  close(): void {
-    this.#database.close();
-  }
-}
-
-/** What one row change, or one truncate, of a transaction becomes. */
+/** The changes of one row change or truncate of a transaction. */
 export interface Step {
-  /** How many row changes of the transaction end with this one. A move between partitions counts as two. */
+  /** The number of row changes up to this one. A move between partitions counts as two. */
   readonly rows: number;
   /** As the mapping has it. */
   readonly table: string;
   readonly changes: readonly MappedChange[];
-  /** The row's change as text, masked, to be kept where it can never be recorded. */
+  /** The row's change as masked text, stored if it is rejected. */
   content(): string;
-  /** The table was truncated: all its documents are deleted. */
+  /** A truncate deletes all documents of the table. */
   readonly truncate?: Truncate;
 }
 
@@ -57,15 +28,15 @@ export interface Truncate {
   readonly context: string | undefined;
 }
 
-/** Roughly the bytes of a change beside its paths. */
+/** Approximate bytes of a change besides its paths. */
 const bytesOfChange = 300;
 
-/** Roughly the bytes that a step takes in memory. */
+/** Approximate bytes of a step in memory. */
 export function bytesOf({ changes }: Step): number {
   return changes.reduce((sum, change) => sum + sizeOf(change), bytesOfChange);
 }
 
-/** A step as text, to be read by `readStep`. */
+/** A step as text, for `readStep`. */
 function stepText(step: Step): string {
   const changes = step.changes.map((mapped) =>
     mapped.kind === 'change'
@@ -86,14 +57,14 @@ function sizeOf(mapped: MappedChange): number {
   return mapped.kind === 'rejected' ? mapped.content.length : 0;
 }
 
-/** What a transaction says: a message of the application, and the new row of a table that names its actor. */
+/** What the transaction says of its changes: a message of the application, and the actor in a new row. */
 export interface TransactionFacts {
   readonly info: TransactionInfo | undefined;
-  /** For changes of which nothing else says who made them. */
+  /** The actor of changes without one. */
   readonly actor: string | undefined;
 }
 
-/** The step with what its transaction says. */
+/** The step with the facts of its transaction. */
 export function informedStep(step: Step, table: TableMapping, { info = silent, actor }: TransactionFacts): Step {
   const changes = step.changes.map((mapped) => informed(mapped, table, info, actor));
   if (step.truncate === undefined) return { ...step, changes };
@@ -114,11 +85,11 @@ function informed(
   return { ...mapped, change: withTransactionInfo(change, table, info) };
 }
 
-/** A transaction with more row changes or bytes than these waits for its commit in a file. */
+/** Larger transactions are buffered in a file until their commit. */
 const maxSteps = 2_000;
 const maxBytes = 8 * 1024 * 1024;
 
-/** The steps of a transaction until its commit: in memory, or in a file where they are many. */
+/** The steps of a transaction until its commit, in memory or in a file. */
 export class StepBuffer {
   #steps: Step[] = [];
   #bytes = 0;
@@ -137,7 +108,6 @@ export class StepBuffer {
     this.#steps = [];
   }
 
-  /** All of them, in their order. */
   *read(): Generator<Step> {
     yield* this.#steps;
     if (this.#spool !== undefined) for (const text of this.#spool.read()) yield readStep(text);
@@ -149,14 +119,14 @@ export class StepBuffer {
   }
 }
 
-/** What the application says about a transaction with `pg_logical_emit_message(true, 'annals.actor', …)`. */
+/** The content of `pg_logical_emit_message(true, 'annals.actor', …)`. */
 export interface TransactionInfo {
   readonly actor: string | undefined;
   /** JSON text of an object. */
   readonly context: string | undefined;
 }
 
-/** Reads the content of such a message. Undefined where it cannot be read. */
+/** Undefined if it is invalid. */
 export function readTransactionInfo(content: Buffer): TransactionInfo | undefined {
   const message = parseObject(content.toString('utf8'));
   if (message === undefined) return undefined;
@@ -168,7 +138,7 @@ export function readTransactionInfo(content: Buffer): TransactionInfo | undefine
   return { actor, context: context && compactText(context) };
 }
 
-/** The change with what its transaction says, which comes before what the row says. Masks of the table apply to it. */
+/** The transaction's facts take precedence over the row's. The table's masks apply. */
 function withTransactionInfo(change: Change, table: TableMapping, info: TransactionInfo): Change {
   const actor = info.actor ?? change.actor;
   const extra = info.context === undefined ? undefined : mappedContext(table, new Map(), info.context);
@@ -176,7 +146,7 @@ function withTransactionInfo(change: Change, table: TableMapping, info: Transact
   return { ...change, actor, context: mergedContext(change.context, extra) };
 }
 
-/** What the transaction says of a truncate, whose rows are not in the log. */
+/** The facts of a truncate, whose rows are not in the log. */
 function truncateInfo(
   { actor }: { actor: string },
   table: TableMapping,
@@ -189,6 +159,35 @@ function truncateInfo(
 function mergedContext(own: string | undefined, extra: string): string {
   if (own === undefined) return extra;
   const merged = objectText(new Map([...membersOf(parseJson(own)), ...membersOf(parseJson(extra))]));
-  // Each of the two is within the limit; both together may be beyond it.
+  // Each is within the limit, but both together may exceed it.
   return faultOfContext(parseJson(merged)) === undefined ? merged : extra;
+}
+
+/**
+ * Records that do not fit in memory, in an unnamed temporary SQLite database, which disappears with the process. Write
+ * all records before reading the first.
+ */
+class Spool {
+  readonly #database = new DatabaseSync('');
+  readonly #insert: StatementSync;
+
+  constructor() {
+    this.#database.exec('pragma journal_mode = off; pragma synchronous = off; pragma cache_size = -8192');
+    this.#database.exec('create table record (text text not null); begin');
+    this.#insert = this.#database.prepare('insert into record values (?)');
+  }
+
+  write(text: string): void {
+    this.#insert.run(text);
+  }
+
+  /** In the order of writing. */
+  *read(): Generator<string> {
+    const written = this.#database.prepare('select text from record order by rowid');
+    for (const { text } of written.iterate()) yield String(text);
+  }
+
+  close(): void {
+    this.#database.close();
+  }
 }

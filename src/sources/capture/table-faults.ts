@@ -1,11 +1,11 @@
 import pg from 'pg';
 import { type CatalogueTable, plainTable, quotedTable } from '../../postgres/source/source-catalogue.ts';
 
-/** Why a table cannot be published, and the statement that mends it where there is one. */
+/** Why a table cannot be published, with the statement that fixes it, if any. */
 export interface TableFault {
   readonly message: string;
   readonly statement?: string;
-  /** What many tables may have in common, and this one among them. */
+  /** A reason that many tables may share, and this table. */
   readonly group?: { readonly reason: string; readonly item: string };
 }
 
@@ -13,9 +13,9 @@ export interface TableFault {
 type OneTable = Omit<CatalogueTable, 'partitions'>;
 
 /**
- * Why publishing a table would break the application or lose changes; empty where it would not. `needed` are the columns that each
- * change must have of the row before it: those of the tenant, the id, the name and the related documents. `publication` is that of
- * capture, which publishes stored generated columns.
+ * Why publishing a table would break the application or lose changes. `needed`: the columns of the previous row that
+ * each change must have (tenant, id, name, related). `publication`: that of capture, which publishes stored generated
+ * columns.
  */
 export function tableFaults(table: CatalogueTable, needed: readonly string[], publication: string): TableFault[] {
   const name = plainTable(table);
@@ -25,7 +25,7 @@ export function tableFaults(table: CatalogueTable, needed: readonly string[], pu
   const generated = new Set(table.columns.filter((column) => column.isGenerated).map((column) => column.name));
   const computed = needed.filter((column) => generated.has(column));
   if (computed.length > 0) return [{ message: `${name}: the generated column ${computed.join(', ')} is not recorded` }];
-  // A partition that is added later has the root's primary key, but not its other replica identities. Without any, its updates fail.
+  // A partition added later has the root's primary key as its identity, or none; without one its updates fail.
   if (table.kind === 'p' && !table.keys.some(({ index }) => index === undefined)) {
     const deferrable = table.primaryKey.length === 0 ? '' : ' but a deferrable one';
     return [
@@ -34,8 +34,8 @@ export function tableFaults(table: CatalogueTable, needed: readonly string[], pu
       },
     ];
   }
-  // The root decides how the log has the row before a change, and the partition decides which columns that row has. So
-  // the two must agree.
+  // The root's identity decides the form of the previous row in the log, the partition's its columns. So they must
+  // agree.
   return [table, ...table.partitions].flatMap((member): TableFault[] => {
     const fault =
       unwritableReason(member) ??
@@ -47,7 +47,7 @@ export function tableFaults(table: CatalogueTable, needed: readonly string[], pu
   });
 }
 
-/** Why the application's updates and deletes of a table fail while it is published. Empty: they do not. */
+/** Why updates and deletes of a published table fail; empty if they do not. */
 export function unwritableFaults(table: CatalogueTable, needed: readonly string[], publication: string): TableFault[] {
   return [table, ...table.partitions].flatMap((member): TableFault[] => {
     if (member.kind !== 'r') return [];
@@ -58,7 +58,7 @@ export function unwritableFaults(table: CatalogueTable, needed: readonly string[
   });
 }
 
-/** Why `replica identity full` would make the updates of a published table fail. Undefined: it would not. */
+/** Why `replica identity full` would make updates of a published table fail; undefined if it would not. */
 export function reasonAgainstFull(table: OneTable, publication: string): string | undefined {
   const virtual = virtualColumns(table);
   if (virtual.length > 0) return `its virtual generated column ${virtual.join(', ')} can never be published`;
@@ -70,19 +70,18 @@ export function reasonAgainstFull(table: OneTable, publication: string): string 
   return `the publication ${lacking.name} does not publish its generated columns`;
 }
 
-/** The statement for `replica identity full`, with the one that the publication needs before it. */
+/** The statement for `replica identity full`, preceded by one for the publication if needed. */
 export function fullIdentityStatement(table: OneTable, publication: string): string {
   const lacks = table.publications.some(({ name, lacksGenerated }) => name === publication && lacksGenerated);
   const before = lacks && hasStoredColumns(table) ? `${publishGenerated(publication)} ` : '';
   return `${before}alter table ${quotedTable(table)} replica identity full;`;
 }
 
-/** For publications of PostgreSQL 18 and later. Without it, updates of a table fail that has a stored generated column in its identity. */
+/** From PostgreSQL 18 on. Without it, updates fail if a stored generated column is in the replica identity. */
 export function publishGenerated(publication: string): string {
   return `alter publication ${pg.escapeIdentifier(publication)} set (publish_generated_columns = stored);`;
 }
 
-/** Whether the table needs a publication that has its stored generated columns. */
 export function hasGeneratedIdentity(table: CatalogueTable): boolean {
   return [table, ...table.partitions].some(hasGenerated);
 }
@@ -125,7 +124,7 @@ function outsideReason(table: OneTable, needed: readonly string[]): TableFault |
   };
 }
 
-/** The fault with the statement for an identity that has the needed columns and that the table can have. */
+/** Adds the statement for an identity with the needed columns that the table can have. */
 function withIdentity(fault: TableFault, table: OneTable, needed: readonly string[], publication: string): TableFault {
   const against = reasonAgainstFull(table, publication);
   if (against === undefined) return { ...fault, statement: fullIdentityStatement(table, publication) };

@@ -17,18 +17,17 @@ import type { Relation } from './pgoutput.ts';
 import { publishedState, readPublished } from './publication.ts';
 
 /**
- * Watches changes of the mapped tables other than of rows (docs/decisions/capture.md). Missing rows are a gap. A change
- * that the mapping does not fit stops capture before a row is recorded. Anything else that makes documents differ from
- * the rows is logged, with a remedy.
+ * Watches definition changes of the mapped tables (docs/decisions/capture.md). Missing rows are a gap; a change that
+ * the mapping does not fit stops capture before a row is recorded; other changes that make documents differ from rows
+ * are logged with a remedy.
  */
 export class TableWatch {
-  /** A connection for statements at the source. */
   readonly #client: pg.Client;
   readonly #options: CaptureOptions;
   #tables: ReadonlyMap<string, CatalogueTable>;
   #captured: CapturedTables;
   readonly #reported = new Set<string>();
-  /** What `publishedState` had at the last look. */
+  /** `publishedState` at the last check. */
   #state: string | undefined;
 
   constructor(
@@ -43,14 +42,14 @@ export class TableWatch {
     this.#captured = captured;
   }
 
-  /** A table as the source's catalogue had it last. */
+  /** A table at the last check. */
   table(name: string): CatalogueTable | undefined {
     return this.#tables.get(name);
   }
 
   /**
-   * Looks where the published tables, their identities or their indexes are not those of the last look. Cheap, so that a table which
-   * a migration made unwritable is found within a second.
+   * Checks only if tables, identities or indexes changed: cheap enough to find a table that a migration made unwritable
+   * within a second.
    */
   async lookIfChanged(): Promise<void> {
     const state = await publishedState(this.#client, this.#options.slot);
@@ -59,11 +58,11 @@ export class TableWatch {
     await this.look();
   }
 
-  /** Reads the catalogue. Throws a GapError. */
+  /** Throws a GapError. */
   async look(): Promise<void> {
     const client = this.#client;
     const { mapping, slot, log } = this.#options;
-    // In this order, so that a table dropped between the queries is gone, instead of having left the publication.
+    // In this order, a table dropped between the queries is gone, and did not leave the publication.
     const published = await readPublished(client, slot);
     this.#tables = await readCatalogue(client, [...mapping.tables.keys()]);
     const gap = gapOfTables(this.#captured, this.#tables, published);
@@ -92,11 +91,11 @@ export class TableWatch {
     }
   }
 
-  /** Looks at the catalogue where the log describes a table otherwise than it did. */
+  /** Checks if the log describes a table differently than the catalog. */
   async lookAt(name: string, { id, columns, replicaIdentity }: Relation): Promise<void> {
     const table = this.#tables.get(name);
     if (!this.#options.mapping.tables.has(name)) return;
-    // The log has stored generated columns where the publication does.
+    // The log has stored generated columns if the publication does.
     const isSame =
       table?.oid === String(id) &&
       table.replicaIdentity === replicaIdentity &&
@@ -107,12 +106,12 @@ export class TableWatch {
     if (!isSame) await this.look();
   }
 
-  /** Before a row of the table is recorded. Throws a CaptureError where the mapping does not fit the columns that the row has. */
+  /** Call it before recording a row. Throws a CaptureError if the mapping does not fit the row's columns. */
   async accept(name: string, relation: Relation): Promise<void> {
     const { mapping, log } = this.#options;
     const [mapped, table, captured] = [mapping.tables.get(name), this.#tables.get(name), this.#captured.get(name)];
     if (mapped === undefined || table === undefined) return;
-    // The log may still have rows of the table that had this name before, where an operator has accepted that gap.
+    // After an accepted gap, the log may have rows of an earlier table of this name.
     const known = captured?.relation === String(relation.id) ? captured : undefined;
     const lost = lostColumns(mapping, mapped, table, {
       logged: relation.columns.map((column) => column.name),

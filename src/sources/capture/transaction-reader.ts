@@ -19,17 +19,17 @@ import {
   type TransactionInfo,
 } from './step.ts';
 
-/** A transaction of the source, read to its commit. */
+/** A committed transaction of the source. */
 export interface CapturedTransaction {
   readonly begin: TransactionBegin;
   readonly endLsn: Lsn;
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** The steps, each once. Those of a large transaction come from a file. */
+  /** Can be read once; a large transaction's come from a file. */
   steps(): Iterable<Step>;
   /** The number of row changes. */
   readonly rows: number;
-  /** How many of them were recorded before this process began. */
+  /** Row changes recorded before this process started. */
   readonly recorded: number;
   close(): void;
 }
@@ -39,14 +39,12 @@ export interface ReaderOptions {
   readonly tables: SourceTables;
   readonly systemIdentifier: string;
   readonly resume: ResumeCheck;
-  /** When the change happened that was recorded last, in milliseconds since 1970. */
+  /** The time of the last recorded change, in milliseconds since 1970. */
   readonly lastAt: number;
   readonly warn: (message: string) => void;
 }
 
-/**
- * Milliseconds. If the source's clock was set back by at most this much, entries still have the order of the commits.
- */
+/** Milliseconds. If the source's clock was set back by at most this, entries keep the order of commits. */
 const maxClockStep = 60_000;
 
 const actorPrefix = 'annals.actor';
@@ -55,23 +53,23 @@ const defaults = { actor: 'unknown' };
 interface OpenTransaction {
   readonly begin: TransactionBegin;
   readonly at: number;
-  /** Row changes that are recorded already; `all`: the whole transaction is. */
+  /** Row changes already recorded; `all`: the whole transaction. */
   readonly recorded: number | 'all';
   rows: number;
   readonly steps: StepBuffer;
   info: TransactionInfo | undefined;
-  /** Who made its changes, as a new row says. */
+  /** The actor in a new row. */
   actor: string | undefined;
   /** A delete that may be the first half of a move between partitions. */
   deleted: { table: SourceTable; tuple: Tuple; isKey: boolean } | undefined;
 }
 
-/** Puts the messages of a replication stream together to transactions, and their rows through the mapping. */
+/** Assembles the messages of a replication stream into transactions, and maps their rows. */
 export class TransactionReader {
   readonly #options: ReaderOptions;
   #lastAt: number;
   #open: OpenTransaction | undefined;
-  /** Tables that have a partition with another replica identity, of which Annals has warned. */
+  /** Tables already warned of: a partition has another replica identity. */
   readonly #warned = new Set<string>();
 
   constructor(options: ReaderOptions) {
@@ -80,8 +78,8 @@ export class TransactionReader {
   }
 
   /**
-   * Takes the next message. Returns the transaction that it ends, if that is not recorded yet. Throws a GapError, and a CaptureError where
-   * the mapping does not fit a table any more.
+   * Returns the transaction that a message ends, unless it is recorded already. Throws a GapError, and a CaptureError
+   * if the mapping no longer fits a table.
    */
   async take(message: PgoutputMessage): Promise<CapturedTransaction | undefined> {
     switch (message.kind) {
@@ -109,7 +107,7 @@ export class TransactionReader {
     }
   }
 
-  /** Forgets the transaction that has begun, with its file. */
+  /** Discards the open transaction, with its file. */
   close(): void {
     this.#open?.steps.close();
     this.#open = undefined;
@@ -175,7 +173,7 @@ export class TransactionReader {
     open.actor ??= this.#actorIn(table, tuple);
   }
 
-  /** Who made the changes of the transaction, as a new row says. Also of a row that is recorded already: others may not be. */
+  /** The actor in a new row, even of one already recorded: other rows may not be. */
   #actorIn(table: SourceTable, tuple: Tuple): string | undefined {
     const mapped = this.#options.mapping.tables.get(table.name);
     if (mapped?.transactionActor === undefined) return undefined;
@@ -220,7 +218,7 @@ export class TransactionReader {
     }
   }
 
-  /** The pending delete was not the first half of a move. */
+  /** The pending delete is not part of a move. */
   async #endDelete(open: OpenTransaction): Promise<void> {
     const { deleted } = open;
     if (deleted === undefined) return;
@@ -252,7 +250,7 @@ export class TransactionReader {
     if (open.recorded === 'all' || open.rows <= open.recorded) return;
     const { mapping } = this.#options;
     const mappedTable = mapping.tables.get(table.name);
-    // The mapping may have lost a table that older parts of the log have.
+    // Older parts of the log may have tables that the mapping no longer names.
     if (mappedTable === undefined) return;
     if (!table.isAccepted) await this.#options.tables.accept(table);
     const row: RowChange = {

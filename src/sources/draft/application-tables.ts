@@ -1,25 +1,25 @@
 import type pg from 'pg';
 import type { TableName } from '../../postgres/source/source-catalogue.ts';
 
-/** A table of the application as its catalogue describes it, the root of its partitions. */
+/** A table of the application, or the root of its partitions. */
 export interface ApplicationTable extends TableName {
   readonly oid: string;
   readonly isPartitioned: boolean;
-  /** Writes no log. */
+  /** It has no WAL. */
   readonly isUnlogged: boolean;
-  /** The extension that made it. */
+  /** The extension that it belongs to. */
   readonly extension: string | null;
   readonly columns: readonly ApplicationColumn[];
-  /** The primary key first, then the unique indexes over columns that are never null, those of few columns first. */
+  /** The primary key, then unique indexes over not-null columns, those of fewer columns first. */
   readonly keys: readonly { readonly isPrimary: boolean; readonly columns: readonly string[] }[];
   readonly foreignKeys: readonly ForeignKey[];
 }
 
 export interface ApplicationColumn {
   readonly name: string;
-  /** The type's name, of a domain that of its base. */
+  /** The type's name; a domain's base. */
   readonly type: string;
-  /** As `pg_type.typcategory` has it: `S` text, `D` dates and times, `N` numbers. */
+  /** `pg_type.typcategory`: `S` text, `D` dates and times, `N` numbers. */
   readonly category: string;
   readonly isGenerated: boolean;
 }
@@ -28,17 +28,17 @@ export interface ForeignKey {
   /** The OID of the table that it references. */
   readonly table: string;
   readonly columns: readonly string[];
-  /** Those of the other table, in the same order. */
+  /** The referenced columns, in the same order. */
   readonly references: readonly string[];
 }
 
-/** Reads every table of a database but those of PostgreSQL itself and of Annals, in the order of their names, `public` first. */
+/** Reads all tables except PostgreSQL's and Annals' own, by name, `public` first. */
 export async function readApplicationTables(client: pg.Client): Promise<ApplicationTable[]> {
   const { rows } = await client.query<{ found: string }>(tablesStatement);
   return rows.map(({ found }): ApplicationTable => JSON.parse(found));
 }
 
-// As JSON: connections to a source keep values as the text that the server sends.
+// As JSON, since connections to a source leave values as text.
 const tablesStatement = `
 select jsonb_build_object(
          'oid', c.oid::text, 'schema', n.nspname, 'name', c.relname, 'isPartitioned', c.relkind = 'p',

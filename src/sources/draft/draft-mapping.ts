@@ -5,21 +5,21 @@ import { snakeCase, soundsSecret } from '../../recording/mapping/secret-names.ts
 import type { ApplicationColumn, ApplicationTable } from './application-tables.ts';
 import { EntityNames, guessLeftOut, guessName, isJson, isSecret, isTouched, soundsLikeTenant } from './name-guesses.ts';
 
-/** A mapping to begin with, and what its author has to look at. Tables and columns by their plain names. */
+/** A draft mapping, with notes for its author. Tables and columns have their plain names. */
 export interface MappingDraft {
   readonly file: MappingFile;
-  /** The tables that it does not have, by the reason. */
+  /** Excluded tables by reason. */
   readonly leftOut: ReadonlyMap<string, readonly string[]>;
   readonly masked: readonly string[];
   readonly ignored: readonly string[];
   readonly named: readonly string[];
-  /** Related documents that names suggest, without a foreign key: `public.order.customer_id → customer`. */
+  /** Relations suggested by names, without a foreign key: `public.order.customer_id → customer`. */
   readonly relatedByName: readonly string[];
-  /** Foreign keys that cannot be `related`, with why. */
+  /** Foreign keys that cannot be `related`, with the reason. */
   readonly unrelated: readonly string[];
-  /** JSON whose content is recorded as it is. */
+  /** JSON recorded as is. */
   readonly json: readonly string[];
-  /** A column that many tables have and that seems to name the customer, with how many of the mapped tables have it. */
+  /** A column of many tables that seems to name the customer, with the number of mapped tables. */
   readonly tenantColumn: { readonly column: string; readonly tables: number } | undefined;
 }
 
@@ -33,7 +33,7 @@ interface MappedTable {
 /** Limits of the mapping's schema. */
 const maxRelated = 100;
 
-/** Drafts the mapping of an application's tables, all of one tenant. */
+/** Drafts the mapping of an application's tables for one tenant. */
 export function draftMapping(tables: readonly ApplicationTable[], tenant: string): MappingDraft {
   const leftOut = new Map<string, string[]>();
   const mapped: MappedTable[] = [];
@@ -134,7 +134,7 @@ class References {
     );
     for (const { table: oid, columns, references } of table.foreignKeys) {
       const target = this.#byOid.get(oid);
-      // What is not recorded has no documents.
+      // Tables that are not recorded have no documents.
       if (target === undefined) continue;
       const own = target.id.map((column) => columns[references.indexOf(column)]);
       if (!own.every((column) => column !== undefined)) {
@@ -184,7 +184,7 @@ function textOf(value: unknown, depth: number, levels: number): string {
   if (Array.isArray(value)) return `[${value.map((item) => textOf(item, depth, depth)).join(', ')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   const members = Object.entries(value).map(([key, member]) => {
-    // What has one short member stands on one line with it.
+    // A short object stays on one line.
     const isFlat = key === 'tenant';
     return `${JSON.stringify(key)}: ${textOf(member, depth + 1, isFlat ? 0 : levels)}`;
   });
@@ -194,7 +194,7 @@ function textOf(value: unknown, depth: number, levels: number): string {
   return `{\n${indent}${members.join(`,\n${indent}`)}\n${indent.slice(2)}}`;
 }
 
-/** Lines that say what was guessed and left out. */
+/** Lines about what was guessed and excluded. */
 export function linesOfDraft(draft: MappingDraft, { tenantIsGuessed }: { tenantIsGuessed: boolean }): string[] {
   const { file, leftOut, masked, ignored, named, relatedByName, unrelated, json, tenantColumn } = draft;
   const count = Object.keys(file.tables ?? {}).length;
@@ -230,7 +230,7 @@ function section(title: string, lines: readonly string[]): string[] {
   return lines.length === 0 ? [] : [`${title}:`, ...lines.map((line) => `  ${line}`)];
 }
 
-/** Columns as `table.column`, those with one name together: `updated_at of 3 tables`. */
+/** Columns as `table.column`, grouped by name: `updated_at of 3 tables`. */
 function byColumn(columns: readonly string[]): string[] {
   const groups = Map.groupBy(columns, (column) => column.slice(column.lastIndexOf('.') + 1));
   return [...groups].map(([name, all]) => (all.length > 3 ? `${name} of ${all.length} tables` : all.join(', ')));

@@ -3,7 +3,7 @@ import { isOwnEntity } from '../../recording/change.ts';
 import { snakeCase, soundsSecret } from '../../recording/mapping/secret-names.ts';
 import type { ApplicationColumn, ApplicationTable } from './application-tables.ts';
 
-/** Gives each table an entity type of its own: `public.OrderLines` is `order-line`. */
+/** Assigns each table a unique entity type: `public.OrderLines` is `order-line`. */
 export class EntityNames {
   /** The schema of the table that has the name. */
   readonly #schemas = new Map<string, string>();
@@ -62,11 +62,11 @@ const irregular: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** The same in the singular, or no plural at all. */
+/** Words that are not plurals, or have the same form in the singular. */
 const unchanged =
   /(?:ss|us|is|^(?:series|species|news|sms|gps|dns|https?|aws|canvas|atlas|gas|bias|alias|lens|analytics|statistics|logistics|media|data))$/;
 
-/** Endings of plurals, the first that fits, with how many letters they have more than the singular and what stands there instead. */
+/** Plural endings, the first match: letters to cut, and the replacement. */
 const endings: readonly (readonly [ending: RegExp, cut: number, instead: string])[] = [
   [/[^aeiou]ies$/, 3, 'y'],
   [/(?:ss|sh|ch|x|(?:stat|vir|bon|camp|cens|b)us|alias|canvas|atlas|lens|gas|bias)es$/, 2, ''],
@@ -101,10 +101,10 @@ const names = [
   'slug',
 ];
 
-/** The column that most likely names a document for people, of those that may be shown. */
+/** The column that most likely names a document, among those that may be shown. */
 export function guessName(entity: string, columns: readonly ApplicationColumn[]): string | undefined {
   const texts = columns.filter(({ category }) => category === 'S');
-  // Of a person it is "Dr".
+  // For a person, it is "Dr".
   const isPerson = columns.some((column) => /^(?:first|last|family)_name$/.test(snakeCase(column.name)));
   const candidates = [...names.slice(0, 1), `${entity.replaceAll('-', '_')}_name`, ...names.slice(1)];
   for (const name of candidates) {
@@ -126,23 +126,23 @@ const touched = new RegExp(
   ].join('|'),
 );
 
-/** Whether the column only says when the row was written or used: an update of nothing else is no change. */
+/** Whether the column only says when the row was written or used, so that its update is no change. */
 export function isTouched({ name, category }: ApplicationColumn): boolean {
   return category === 'D' && touched.test(snakeCase(name));
 }
 
-/** Tables whose rows are secrets, with columns whose names do not say so. */
+/** Tables of secrets whose columns' names do not say so. */
 const secretTables =
   /(?:^|_)(?:secret|token|credential|(?:api|access|licen[cs]e)_?key|gift_?card|voucher|invitation|invite|one_time_password|otp|credit_card|bank_account)s?$/;
 const valueOfSecret = /^(?:key|code|number|value|hash|data)$/;
-/** Tables in which JSON most likely has what one signs in or pays with. */
+/** Tables whose JSON most likely has credentials or payment data. */
 const confidential =
   /(?:^|_)(?:auth|authentication|identity|identities|credential|oauth|sso|saml|mfa|session|payment|secret|token)s?(?:_|$)/;
 
 /** Whether the column most likely has a secret. */
 export function isSecret({ name, type, category }: ApplicationColumn, table: ApplicationTable): boolean {
   const [column, of] = [snakeCase(name), snakeCase(table.name)];
-  // Booleans, dates, durations and names of enums say something of a secret, and are none.
+  // Booleans, dates, durations and enums are not secrets themselves.
   if ('BDTE'.includes(category)) return false;
   if (soundsSecret(column)) return category !== 'N' || !/(?:token|credential|cookie|session|hash)s?$/.test(column);
   if (/^(?:credit_|debit_)?card$/.test(column)) return true;
@@ -179,7 +179,7 @@ const schemasLeftOut: ReadonlyMap<string, string> = new Map([
   ['hdb_catalog', 'metadata of Hasura'],
 ]);
 
-/** Why the changes of a table are most likely of no interest: what kind it is; undefined for a table of the application's own. */
+/** The kind of a table whose changes are most likely uninteresting; undefined for others. */
 export function guessLeftOut({ schema, name }: ApplicationTable): string | undefined {
   const ofSchema = schemasLeftOut.get(schema);
   if (ofSchema !== undefined) return ofSchema;

@@ -4,44 +4,43 @@ import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { decompressedChunks } from '../../recording/decompress.ts';
 
-/** Bytes of the first line, at most, that tell a file from another one with its inode. */
+/** Maximum bytes of the first line that identify a file besides its inode. */
 const maxHead = 1024;
 
-const packedChunk = 64 * 1024;
+const chunkBytes = 64 * 1024;
 
 export const compressed = /\.(?:gz|zst)$/;
 
-/** A compressed file cannot be unpacked to its end. */
+/** A compressed file cannot be decompressed to its end. */
 export class DamagedFileError extends Error {}
 
-/** How far a file has been recorded. */
+/** The recorded position of a file. */
 export interface FilePosition {
   device: string;
   inode: string;
-  /** A hash of the first bytes, and how many they are. */
+  /** A hash of the first bytes, and their number. */
   head: string;
   headBytes: number;
-  /** Bytes up to the end of the last line that was recorded. */
+  /** The offset after the last recorded line. */
   recorded: number;
 }
 
-/** What identifies a file on this machine. */
 export interface FileNode {
   readonly device: string;
   readonly inode: string;
 }
 
-/** A file that is open, and what tells it from others. One that was compressed (`.gz`, `.zst`) is read as what it was. */
+/** An open file. A compressed one (`.gz`, `.zst`) is read decompressed, as the original it was made from. */
 export class FollowedFile implements FileNode {
   readonly device: string;
   readonly inode: string;
-  /** The file that is read. It is another one where what was followed was copied or compressed. */
+  /** The file being read: the copy, if the followed file was copied or compressed. */
   readonly node: FileNode;
   readonly #handle: FileHandle;
   readonly #isCompressed: boolean;
-  #unpacked: AsyncGenerator<Buffer> | undefined;
+  #decompressed: AsyncGenerator<Buffer> | undefined;
   #rest: Buffer = Buffer.alloc(0);
-  /** How far the unpacked bytes were read. */
+  /** The offset in the decompressed bytes. */
   #position = 0;
 
   private constructor(
@@ -55,7 +54,7 @@ export class FollowedFile implements FileNode {
     this.#isCompressed = isCompressed;
   }
 
-  /** Undefined where there is no such file. `of`: the file that it is a copy of. */
+  /** Undefined if there is no such file. `of`: the original of a copy. */
   static async open(path: string, of?: FileNode): Promise<FollowedFile | undefined> {
     try {
       const handle = await open(path);
@@ -68,24 +67,24 @@ export class FollowedFile implements FileNode {
     }
   }
 
-  /** Bytes that can be read now. Of a compressed file: those that were. */
+  /** Readable bytes; of a compressed file, those already read. */
   async size(): Promise<number> {
     return this.#isCompressed ? this.#position : (await this.#handle.stat()).size;
   }
 
-  /** When it was written last, in nanoseconds. */
+  /** The last modification, in nanoseconds. */
   async writtenAt(): Promise<bigint> {
     return (await this.#handle.stat({ bigint: true })).mtimeNs;
   }
 
-  /** Of a compressed file the positions must not go back. */
+  /** Positions in a compressed file must not decrease. */
   async read(buffer: Buffer, position: number): Promise<Buffer> {
-    if (this.#isCompressed) return await this.#readUnpacked(buffer, position);
+    if (this.#isCompressed) return await this.#readDecompressed(buffer, position);
     const { bytesRead } = await this.#handle.read(buffer, 0, buffer.length, position);
     return buffer.subarray(0, bytesRead);
   }
 
-  /** The hash of its first line, at most so many bytes; undefined while the line has no end. */
+  /** The hash of its first line, or of its first `maxHead` bytes; undefined while the line is incomplete. */
   async head(): Promise<{ head: string; headBytes: number } | undefined> {
     const bytes = await this.#beginning(maxHead);
     const end = bytes.indexOf(0x0a);
@@ -93,19 +92,19 @@ export class FollowedFile implements FileNode {
     return bytes.length < headBytes ? undefined : { head: hashOf(bytes.subarray(0, headBytes)), headBytes };
   }
 
-  /** Whether it is the file of a position: the same inode, the same first line, and no shorter than what was recorded. */
+  /** Whether it is the file of a position: same inode, same first line, not shorter. */
   async isOf(position: FilePosition): Promise<boolean> {
     return this.device === position.device && this.inode === position.inode && (await this.beginsAs(position));
   }
 
-  /** Whether it has the first line of the file of a position, and is no shorter than what was recorded, as a copy of it. */
+  /** Whether it is a copy of the file of a position: same first line, not shorter. */
   async beginsAs({ head, headBytes, recorded }: FilePosition): Promise<boolean> {
     if (!this.#isCompressed && (await this.size()) < recorded) return false;
     return hashOf(await this.#beginning(headBytes)) === head;
   }
 
   async close(): Promise<void> {
-    await this.#unpacked?.return(undefined);
+    await this.#decompressed?.return(undefined);
     await this.#handle.close();
   }
 
@@ -115,21 +114,21 @@ export class FollowedFile implements FileNode {
       return buffer.subarray(0, bytesRead);
     }
     let found = Buffer.alloc(0);
-    for await (const chunk of this.#unpack()) {
+    for await (const chunk of this.#decompress()) {
       found = Buffer.concat([found, chunk]);
       if (found.length >= length) break;
     }
     return found.subarray(0, length);
   }
 
-  async #readUnpacked(buffer: Buffer, position: number): Promise<Buffer> {
-    this.#unpacked ??= this.#unpack();
+  async #readDecompressed(buffer: Buffer, position: number): Promise<Buffer> {
+    this.#decompressed ??= this.#decompress();
     for (;;) {
       const skipped = Math.min(this.#rest.length, Math.max(0, position - this.#position));
       this.#position += skipped;
       this.#rest = this.#rest.subarray(skipped);
       if (this.#rest.length > 0) break;
-      const next = await this.#unpacked.next();
+      const next = await this.#decompressed.next();
       if (next.done === true) break;
       this.#rest = next.value;
     }
@@ -139,19 +138,19 @@ export class FollowedFile implements FileNode {
     return buffer.subarray(0, length);
   }
 
-  /** The unpacked bytes from the beginning on. */
-  async *#unpack(): AsyncGenerator<Buffer> {
+  /** The decompressed bytes from the start. */
+  async *#decompress(): AsyncGenerator<Buffer> {
     try {
-      yield* decompressedChunks(Readable.from(this.#packed()));
+      yield* decompressedChunks(Readable.from(this.#compressed()));
     } catch (error) {
       throw new DamagedFileError(error instanceof Error ? error.message : 'it cannot be read');
     }
   }
 
-  /** A stream of the handle would close it at its end. */
-  async *#packed(): AsyncGenerator<Buffer> {
+  /** Not a stream of the handle, which would close it at its end. */
+  async *#compressed(): AsyncGenerator<Buffer> {
     for (let position = 0; ; ) {
-      const { buffer, bytesRead } = await this.#handle.read(Buffer.alloc(packedChunk), 0, packedChunk, position);
+      const { buffer, bytesRead } = await this.#handle.read(Buffer.alloc(chunkBytes), 0, chunkBytes, position);
       if (bytesRead === 0) return;
       position += bytesRead;
       yield buffer.subarray(0, bytesRead);
@@ -170,8 +169,8 @@ interface RotatedFile extends FileNode {
 }
 
 /**
- * The file of a position under another name: renamed, or copied or compressed by what rotates it. A copy has another inode and is known by
- * its first line.
+ * The file of a position under another name: renamed, copied or compressed by rotation. A copy has another inode and is
+ * recognized by its first line.
  */
 export async function findLeft(path: string, position: FilePosition): Promise<FollowedFile | undefined> {
   const { stem } = partsOf(path);
@@ -189,22 +188,22 @@ export async function findLeft(path: string, position: FilePosition): Promise<Fo
   return undefined;
 }
 
-/** The file that was followed next after this one, before the one that has the name now. Undefined: there was none. */
+/** The file that succeeded this one, before the one that has the name now; undefined if there is none. */
 export async function nextRotated(path: string, { node, ...file }: Pick<FollowedFile, 'node'> & { writtenAt: bigint }) {
   for (;;) {
     const files = await rotatedFiles(path);
     const index = files.findIndex(({ device, inode }) => device === node.device && inode === node.inode);
-    // A file that is not there any more was older than all that were written after it.
+    // A deleted file was older than all files written after it.
     const next = index === -1 ? files.find(({ writtenAt }) => writtenAt > file.writtenAt) : files[index + 1];
     if (next === undefined) return undefined;
     const opened = await FollowedFile.open(next.path);
     if (opened?.node.inode === next.inode && opened.node.device === next.device) return opened;
-    // It was rotated again in the meantime.
+    // It was rotated again.
     await opened?.close();
   }
 }
 
-/** The rotated files of a path, the oldest first. Of one that is being compressed the original is taken. */
+/** The rotated files of a path, oldest first. Of one being compressed, the original. */
 async function rotatedFiles(path: string): Promise<RotatedFile[]> {
   const folder = dirname(path);
   const candidates = (await readdir(folder)).flatMap((name) => {
@@ -228,7 +227,7 @@ async function rotatedFiles(path: string): Promise<RotatedFile[]> {
   return files.flat();
 }
 
-/** What stands in place of the number or the date: `app.ndjson.1`, `app.ndjson-20260115.gz`, `app-2026-01-15.ndjson`. */
+/** The number or date in a rotated file's name: `app.ndjson.1`, `app.ndjson-20260115.gz`, `app-2026-01-15.ndjson`. */
 function rotationOf(base: string, name: string): string | undefined {
   const plain = name.replace(compressed, '');
   const { stem, extension } = partsOf(base);
@@ -246,7 +245,7 @@ function partsOf(path: string): { stem: string; extension: string } {
   return { stem: base.slice(0, base.length - extension.length), extension };
 }
 
-/** A number grows with the age of its file, a date falls. Dates have more digits than a number of rotations has. */
+/** Numbers grow with age, dates fall. Dates have more digits than rotation numbers. */
 function compareRotations(a: string, b: string): number {
   const [isNumber, isOtherNumber] = [/^\d{1,5}$/.test(a), /^\d{1,5}$/.test(b)];
   if (isNumber && isOtherNumber) return Number(b) - Number(a);

@@ -7,19 +7,19 @@ import type { ValueRules } from '../../recording/mapping/mapping.ts';
 import { type ImportCounts, LineBatch } from './line-batch.ts';
 
 export interface ImportOptions {
-  /** NDJSON, plain or compressed with gzip or Zstandard. */
+  /** NDJSON, plain or compressed (gzip, Zstandard). */
   source: Readable;
   record: RecordChanges;
-  /** What is masked and left out, by entity. */
+  /** Masks and ignores by entity. */
   rules?: ReadonlyMap<string, ValueRules> | undefined;
-  /** Called with the 1-based number of a line and the reason, which holds nothing of the line's content. */
+  /** `line`: 1-based. The reason has no content of the line. */
   onRejected: (line: number, reason: string) => void;
   onProgress?: (counts: Readonly<ImportCounts>) => void;
-  /** When it aborts, the import ends after the batch that is being recorded. */
+  /** Stops the import after the current batch. */
   signal?: AbortSignal;
 }
 
-/** The import broke off before the end of its source. `counts` says what was done before. */
+/** The import stopped before the end of its source. `counts`: what was done before. */
 export class ImportStoppedError extends Error {
   readonly counts: ImportCounts;
 
@@ -30,17 +30,18 @@ export class ImportStoppedError extends Error {
   }
 }
 
-/** Milliseconds without input after which the changes so far are recorded. */
+/** Milliseconds without input before pending changes are recorded. */
 const flushAfter = 500;
 
 /**
- * Records the changes of an NDJSON source (contract 6), in memory that does not grow with the source. It reads the next batch
- * while it records one. It never records two at once, so of two lines with one identity the first counts. Throws
- * `ImportStoppedError` where the source is damaged, where recording fails, or on the signal. What was recorded until then
- * stays, and the same import may run again.
+ * Records the changes of an NDJSON source (contract 6) in bounded memory, reading the next batch while recording one.
+ * Batches are never recorded concurrently, so of two lines with one identity the first counts. Throws
+ * `ImportStoppedError` if the source is damaged, recording fails, or the signal aborts. Idempotent: recorded changes
+ * stay.
  *
  * @example
- * const counts = await importChanges({ source: process.stdin, record, onRejected: (line, reason) => console.error(line, reason) });
+ * const counts = await importChanges({ source: process.stdin, record, onRejected: (line, reason) => warn(line, reason)
+ * });
  */
 export async function importChanges(options: ImportOptions): Promise<ImportCounts> {
   const run = new ImportRun(options);
@@ -72,7 +73,7 @@ class ImportRun {
       await this.#recording;
       onProgress?.(this.#lines.counts);
       if (damage !== undefined) {
-        // Where the process was asked to stop, the input is not at fault.
+        // If the process was asked to stop, the input is not at fault.
         throw this.#stopped(
           signal?.aborted === true ? 'it ended early' : 'the input could not be read to its end',
           damage,
@@ -89,14 +90,14 @@ class ImportRun {
     this.#lines.close();
   }
 
-  /** Takes all lines. Returns the error that ended reading, if there was one. It does not count the line in which it broke off. */
+  /** Returns the error that ended reading, if any. The line in which it occurred is not counted. */
   async #readAll(chunks: AsyncGenerator<Buffer>): Promise<Error | undefined> {
     const splitter = new LineSplitter();
     try {
       for (;;) {
         const next = nextChunk(chunks);
         if (!this.#lines.isEmpty && (await isQuiet(next))) {
-          // Changes that have come through a pipe do not wait for more input.
+          // Changes from a pipe do not wait for more input.
           await this.#flush();
           await this.#recording;
           this.#options.onProgress?.(this.#lines.counts);
@@ -106,7 +107,7 @@ class ImportRun {
         await this.#takeAll(chunk === undefined ? splitter.end() : splitter.split(chunk));
         this.#options.onProgress?.(this.#lines.counts);
         if (chunk === undefined) return undefined;
-        // The recording of the last batch continues here.
+        // Lets the recording of the last batch continue.
         await setImmediate();
       }
     } finally {
@@ -121,7 +122,7 @@ class ImportRun {
     }
   }
 
-  /** Records the batch after the one before it. */
+  /** Starts to record the batch, after the previous one. */
   async #flush(): Promise<void> {
     const { record } = this.#options;
     const { changes, settle } = this.#lines.next();
@@ -129,7 +130,7 @@ class ImportRun {
     await this.#recording;
     if (prepared === undefined) return;
     this.#recording = this.#record(prepared, settle);
-    // The next batch awaits this promise and gets the error. Until then it is no unhandled rejection.
+    // The next batch awaits this promise and gets the error; until then it is not an unhandled rejection.
     this.#recording.catch(() => {});
   }
 
@@ -146,13 +147,13 @@ class ImportRun {
   }
 }
 
-/** The reason of a signal that is aborted: the name of a signal of the system, a sentence, or an error. */
+/** A signal's name, a sentence, or an error. */
 function whyStopped(reason: unknown): string {
   if (typeof reason !== 'string') return 'interrupted';
   return /^SIG[A-Z]+$/.test(reason) ? `interrupted by ${reason}` : reason.replace(/\.$/, '');
 }
 
-/** Whether no input has come for the time after which the changes so far are recorded. */
+/** Whether no input arrived within `flushAfter`. */
 async function isQuiet(next: Promise<unknown>): Promise<boolean> {
   const stop = new AbortController();
   const quiet = sleep(flushAfter, true, { signal: stop.signal }).catch(() => false);

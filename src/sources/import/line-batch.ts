@@ -15,13 +15,13 @@ export interface ImportCounts {
   rejected: number;
 }
 
-/** A batch is recorded when it has this many changes, or about this many bytes. */
+/** Limits of a batch; the bytes are approximate. */
 const maxChanges = 2000;
 const maxBytes = 8 * 1024 * 1024;
-/** Roughly the bytes of a change beside its paths. */
+/** Approximate bytes of a change besides its paths. */
 const bytesOfChange = 200;
 
-/** A tape that a long line made larger than this is dropped. The next line gets a new one. */
+/** A tape that grew larger than this is replaced. */
 const cellsToKeep = 4 * 1024 * 1024;
 
 /** Reads lines into batches of changes, and counts the outcomes. */
@@ -32,11 +32,11 @@ export class LineBatch {
   readonly #occurrences = new Occurrences();
   #tape = new JsonTape();
   #changes: Change[] = [];
-  /** The place of the line that each change came from. */
+  /** The line of each change. */
   #places: number[] = [];
   #bytes = 0;
 
-  /** `rules` say by entity what is masked and left out. A reason holds nothing of the line's content. */
+  /** `rules`: masks and ignores by entity. A reason has no content of the line. */
   constructor(rules: ReadonlyMap<string, ValueRules> | undefined, onRejected: (at: number, reason: string) => void) {
     this.#rules = rules;
     this.#onRejected = onRejected;
@@ -70,7 +70,7 @@ export class LineBatch {
     return undefined;
   }
 
-  /** Begins the next batch. Returns the changes of this one, and what counts their outcomes. */
+  /** Starts the next batch. Returns the changes of this one, and a function that counts their outcomes. */
   next(): { changes: readonly Change[]; settle: (outcomes: readonly Outcome[]) => void } {
     const [changes, places] = [this.#changes, this.#places];
     this.#changes = [];

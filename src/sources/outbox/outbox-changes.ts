@@ -17,8 +17,8 @@ import type { TriggerWatch } from './trigger-watch.ts';
 
 export interface OutboxReader {
   readonly mapping: Mapping;
-  readonly watch: Pick<TriggerWatch, 'tables' | 'look' | 'isDue' | 'tellLater'>;
-  /** What identifies this outbox. */
+  readonly watch: Pick<TriggerWatch, 'tables' | 'look' | 'isDue' | 'warnOfLaterColumns'>;
+  /** The id of this outbox. */
   readonly outbox: string;
   readonly warn: (message: string) => void;
 }
@@ -26,8 +26,8 @@ export interface OutboxReader {
 const unknown = 'unknown';
 
 /**
- * The changes of rows of one lane, in their order. A delete that is followed in its transaction by an insert of the same id, as when a row
- * moves between partitions, is one update.
+ * The changes of a lane's rows, in order. A delete followed in its transaction by an insert of the same id, as when a
+ * row moves between partitions, is one update.
  */
 export function changesOfOutbox(rows: readonly OutboxRow[], reader: OutboxReader): SourceChange[] {
   const merged = new Set<number>();
@@ -45,7 +45,7 @@ export function changesOfOutbox(rows: readonly OutboxRow[], reader: OutboxReader
   });
 }
 
-/** Whether the last row may be the first half of a move, whose other half is not in these rows. */
+/** Whether it may be the first half of a move whose other half is in later rows. */
 export function isDelete({ source, before, after }: OutboxRow): boolean {
   return source !== null && before !== null && after === null;
 }
@@ -69,7 +69,7 @@ function isMove(deleted: OutboxRow, inserted: OutboxRow, { mapping, watch }: Out
 function changesOf(row: OutboxRow, reader: OutboxReader): SourceChange[] {
   const position = `outbox ${row.number}`;
   const identity = hash('sha256', `${reader.outbox} ${row.number}`, 'buffer').subarray(0, 16);
-  const said = saidBy(row, reader);
+  const facts = transactionFacts(row, reader);
   if (row.fault !== null) {
     const content = faultContent(row, position);
     const tenant = tenantOfFault(row, reader.mapping);
@@ -77,11 +77,11 @@ function changesOf(row: OutboxRow, reader: OutboxReader): SourceChange[] {
     return [{ mapped, position, content: () => content }];
   }
   if (row.source === null) {
-    const change = changeByHand(row, identity, { actor: foundActor(row) ?? unknown, ...said }, reader.mapping);
+    const change = changeByHand(row, identity, { actor: foundActor(row) ?? unknown, ...facts }, reader.mapping);
     return change.mapped.kind === 'unchanged' ? [] : [{ ...change, position }];
   }
   const later = laterColumns(row);
-  if (later.length > 0) reader.watch.tellLater(row.source, later);
+  if (later.length > 0) reader.watch.warnOfLaterColumns(row.source, later);
   const mapping = withLaterColumns(reader.mapping, row.source, later);
   const mappedTable = mapping.tables.get(row.source);
   const table = reader.watch.tables.get(row.source);
@@ -99,14 +99,17 @@ function changesOf(row: OutboxRow, reader: OutboxReader): SourceChange[] {
     at: row.at,
     identity,
     primaryKey: table.primaryKey,
-    ...said,
+    ...facts,
   };
   return partOf(row, changesOfRow(mapping, change, { actor: foundActor(row) ?? unknown }))
     .filter(({ kind }) => kind !== 'unchanged')
     .map((mapped) => ({ mapped, position, content: () => rejectedRowText(mappedTable, change) }));
 }
 
-/** A row that got another id is twice in the outbox: its delete in the lane of the old document, its create in that of the new one. */
+/**
+ * A row whose id changed has two outbox rows: its delete in the lane of the old document, its create in that of the new
+ * one.
+ */
 function partOf({ document }: OutboxRow, changes: MappedChange[]): MappedChange[] {
   if (document === null) return changes;
   const part = memberOf(parseJson(document), 'part');
@@ -114,7 +117,7 @@ function partOf({ document }: OutboxRow, changes: MappedChange[]): MappedChange[
   return compactText(part) === '2' ? changes.slice(1) : changes.slice(0, 1);
 }
 
-/** Whose change it was that could not be written: undefined where a column of its row would tell. */
+/** The tenant of a change that could not be written; undefined if a column of its row would name it. */
 function tenantOfFault({ source, document }: OutboxRow, mapping: Mapping): string | undefined {
   if (source === null) return tenantByHand(parseJson(document ?? '{}'), mapping);
   if (mapping.tenant?.kind === 'value') return mapping.tenant.tenant;
@@ -122,7 +125,7 @@ function tenantOfFault({ source, document }: OutboxRow, mapping: Mapping): strin
   return table && mapping.tenant?.kind === 'schema' ? tenantOf(mapping, table, new Map()) : undefined;
 }
 
-/** A row that could not be written has no values: which one it was, as JSON text. The place tells it from another of the same key. */
+/** JSON text that identifies a row that could not be written, and so has no values. */
 function faultContent({ source, document }: OutboxRow, position: string): string {
   const named = document === null ? undefined : parseJson(document);
   const members = ['entity', 'entityId', 'key'].flatMap((name) => {
@@ -136,7 +139,7 @@ function faultContent({ source, document }: OutboxRow, position: string): string
   ]);
 }
 
-/** Who made the changes of the transaction, as a new row of it says. */
+/** The actor in a new row of the transaction. */
 function foundActor({ transactionActor }: OutboxRow): string | undefined {
   if (transactionActor === null) return undefined;
   return labelOf(new Map([['actor', JSON.stringify(transactionActor)]]), 'actor');
@@ -146,8 +149,8 @@ function typeOf({ before, after }: OutboxRow): ChangeType {
   return before === null ? 'create' : after === null ? 'delete' : 'update';
 }
 
-/** Actor and context as the application set them for its transaction. What cannot be read is ignored. */
-function saidBy({ actor, context }: OutboxRow, { warn }: OutboxReader): { actor?: string; context?: string } {
+/** Actor and context set by the application. Invalid ones are ignored. */
+function transactionFacts({ actor, context }: OutboxRow, { warn }: OutboxReader): { actor?: string; context?: string } {
   const isActor = actor !== null && faultOfName(actor) === undefined;
   if (actor !== null && !isActor) warn('an annals.actor of the source cannot be read and is ignored');
   const read = context === null ? undefined : readContext(context);
@@ -160,7 +163,7 @@ function readContext(text: string): string | undefined {
   return context && faultOfContext(context) === undefined ? compactText(context) : undefined;
 }
 
-/** Columns that the trigger has masked because they came after the SQL of the outbox ran. */
+/** Columns that the trigger masked because they are newer than its SQL. */
 function laterColumns({ source, document }: Pick<OutboxRow, 'source' | 'document'>): string[] {
   const masked = source === null || document === null ? undefined : memberOf(parseJson(document), 'masked');
   return masked === undefined ? [] : elementsOf(masked).flatMap((column) => stringOf(column) ?? []);
@@ -168,7 +171,7 @@ function laterColumns({ source, document }: Pick<OutboxRow, 'source' | 'document
 
 const prepared = new WeakMap<Mapping, Map<string, Mapping>>();
 
-/** The mapping with a mask for these columns of a table. Their values are not known, so nothing else is taken from them either. */
+/** The mapping with masks for these columns. Their values are unknown, so nothing else uses them. */
 function withLaterColumns(mapping: Mapping, source: string, columns: readonly string[]): Mapping {
   const table = mapping.tables.get(source);
   if (columns.length === 0 || table === undefined) return mapping;
@@ -194,8 +197,8 @@ function maskedTable(table: TableMapping, columns: readonly string[]): TableMapp
 }
 
 /**
- * The change that `annals.record(…)` wrote, with its documents. The rules of its entity apply to it: masks stand in place of the tokens of
- * the trigger. Of one that can never be recorded a line of an import is kept, as far as it goes.
+ * The change written by `annals.record(…)`. The rules of its entity apply: masks replace the trigger's tokens. If it is
+ * rejected, an import line with its valid members is stored.
  */
 function changeByHand(
   row: OutboxRow,
@@ -239,7 +242,7 @@ function changeByHand(
   return { mapped: { kind: 'change', tenant, change: labelled, hasActor: true }, content };
 }
 
-/** The tenant that the change names, or that of the mapping. */
+/** The tenant of the change, or of the mapping. */
 function tenantByHand(named: JsonNode, { tenant, tenants }: Mapping): string | undefined {
   const name = stringOf(memberOf(named, 'tenant'));
   if (name !== undefined) return tenants.get(name) ?? name;
@@ -254,7 +257,7 @@ function maskedSides({ before, after }: OutboxRow, rules: ValueRules | undefined
   return rules === undefined ? sides : applyRules(compileRules(rules), sides);
 }
 
-/** Those of the members that there are. */
+/** The members that exist. */
 function membersIn(members: Readonly<Record<string, JsonNode | undefined>>): [string, JsonNode][] {
   return Object.entries(members).flatMap(([name, value]): [string, JsonNode][] =>
     value === undefined ? [] : [[name, value]],

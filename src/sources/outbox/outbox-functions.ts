@@ -1,4 +1,4 @@
-// Long because most of it is SQL: the functions that the application's database gets, one after the other as they are run.
+// Long because it is mostly SQL: the functions of the application's database, in the order of execution.
 
 import { isWrittenAsText } from '../../postgres/source/source-catalogue.ts';
 import { actorLane, lanes, ownerRole } from './outbox-schema.ts';
@@ -11,15 +11,14 @@ import {
 } from './outbox-statements.ts';
 
 /**
- * Of each trigger that writes: values are written the same way under any settings of the session, and a short `lock_timeout` of the
- * application does not end its statement while something holds the outbox for a moment, and settings that make plans look dear
- * (`enable_nestloop = off`) do not have each of our statements compiled.
+ * Settings of triggers that write. Values have the same form in any session; a short `lock_timeout` of the application
+ * does not end its statement; and settings that make plans look expensive do not have each statement compiled.
  */
 const triggerSettings = `security definer
 set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO' set intervalstyle = 'postgres' set bytea_output = 'hex'
 set extra_float_digits = 1 set lock_timeout = 0 set jit = off`;
 
-/** In each of them: its arguments, and the columns that the table did not have when the SQL ran. */
+/** The triggers' arguments, and the columns newer than the SQL. */
 const triggerArguments = `  source constant text := tg_argv[0];
   target constant regclass := tg_relid;
   rules jsonb := tg_argv[1];
@@ -34,23 +33,23 @@ const triggerArguments = `  source constant text := tg_argv[0];
   context constant text := ${setting('annals.context')};`;
 const maskLater = `  if later <> '{}' then rules := annals.with_masks(rules, later); end if;`;
 
-/** A setting of the application's for its transaction. What is longer cannot be read anyway. */
+/** A transaction setting of the application. Longer values are invalid anyway. */
 export function setting(name: string): string {
   return `nullif(left(current_setting('${name}', true), 10000), '')`;
 }
 
 /**
- * What both sides of a change may have together, in bytes of JSON. Up to here none of PostgreSQL's own limits is reached on the way from the
- * trigger to the relay: 256 MiB of the members of an object, 1 GiB of a row and of a text.
+ * Maximum bytes of JSON of both sides. Below PostgreSQL's limits on the way to the relay: 256 MiB for the members of an
+ * object, 1 GiB for a row or text.
  */
 const maxBytes = 128 * 1024 * 1024;
 
-/** Whether both sides are larger. The text is measured only where it could be: a character takes at most six times its bytes in it. */
+/** Measures the text only if it could be larger: a character takes at most six times its bytes. */
 export const isTooLarge = `coalesce(pg_column_size(before), 0) + coalesce(pg_column_size(after), 0) > ${maxBytes / 8}
        and coalesce(octet_length(before::text), 0) + coalesce(octet_length(after::text), 0) > ${maxBytes}`;
 export const tooLarge = `the change has more than ${maxBytes / 1024 / 1024} MiB`;
 
-/** The functions of the triggers, made as the owner of the outbox (docs/decisions/outbox.md). */
+/** The trigger functions, created by the owner of the outbox (docs/decisions/outbox.md). */
 export const createFunctions = `-- Takes a value away, or puts a token in its place that tells only whether both sides are equal. A path that meets an array goes on in
 -- each of its elements.
 create or replace function annals.hide(inout before jsonb, inout after jsonb, path text[], masks boolean)

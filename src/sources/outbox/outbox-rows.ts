@@ -7,28 +7,31 @@ export interface OutboxRow {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly transaction: string;
-  /** The table as the mapping has it; null for a change that was written by hand. */
+  /** The table as in the mapping; null for `annals.record`. */
   readonly source: string | null;
   /** JSON texts of the row. */
   readonly before: string | null;
   readonly after: string | null;
-  /** JSON text that names the document of a change that was written by hand, or the part of a row that got another id, and the columns that the trigger masked by itself; of a row that could not be written its key. */
+  /**
+   * JSON text: the document of `annals.record`; the part of a row whose id changed; columns masked by the trigger; the
+   * key of a row that could not be written.
+   */
   readonly document: string | null;
   readonly actor: string | null;
   readonly context: string | null;
-  /** The actor that a new row of another table names for the whole transaction. */
+  /** The actor of the transaction, from a new row of another table. */
   readonly transactionActor: string | null;
   /** Why the row could not be written. */
   readonly fault: string | null;
 }
 
-/** Rows that are relayed in one transaction. */
+/** Rows relayed in one transaction. */
 const maxRows = 2_000;
 const maxBytes = 8 * 1024 * 1024;
 
 /**
- * Whether there may be changes. It calls nothing that is looked up by name, so it needs no transaction of beginSource. By the order it
- * reads the index, and not pages that a backlog has left empty.
+ * Whether there may be changes. Looks up no names, so it needs no transaction of beginSource. The order makes it use
+ * the index instead of pages that a backlog left empty.
  */
 export async function hasRows(client: pg.Client): Promise<boolean> {
   const { rowCount } = await client.query('select from annals.outbox where lane >= 0 order by lane, number limit 1');
@@ -36,8 +39,8 @@ export async function hasRows(client: pg.Client): Promise<boolean> {
 }
 
 /**
- * Locks a free lane with changes until the end of the transaction, so that the order of each document is kept.
- * Undefined if there is none.
+ * Locks a free lane with changes until the transaction ends, which keeps the order of each document. Undefined if there
+ * is none.
  */
 export async function takeLane(client: pg.Client): Promise<number | undefined> {
   const { rows } = await client.query<{ lane: string }>(
@@ -49,8 +52,8 @@ export async function takeLane(client: pg.Client): Promise<number | undefined> {
 }
 
 /**
- * The first rows of a lane. Only committed rows are seen. If a number is missing, its transaction has not ended; it has
- * changed other documents than the rows after it.
+ * The first rows of a lane. A missing number belongs to an uncommitted transaction, which changed other documents than
+ * the later rows.
  */
 export async function readLane(client: pg.Client, lane: number): Promise<OutboxRow[]> {
   const { rows } = await client.query<Omit<OutboxRow, 'at'> & { at: string }>(
@@ -73,7 +76,7 @@ export async function deleteRows(client: pg.Client, lane: number, rows: readonly
   await client.query('delete from annals.outbox where lane = $1 and number = any ($2::bigint[])', [lane, numbers]);
 }
 
-/** Deletes the actors of transactions whose rows were all relayed. All rows of a transaction are visible from its commit. */
+/** Deletes the actors of relayed transactions. All rows of a transaction become visible at once. */
 export async function deleteActors(client: pg.Client): Promise<void> {
   await client.query(
     `delete from annals.outbox a
@@ -82,7 +85,6 @@ export async function deleteActors(client: pg.Client): Promise<void> {
   );
 }
 
-/** What identifies this outbox. */
 export async function outboxId(client: pg.Client): Promise<string> {
   const { rows } = await client.query<{ id: string }>('select id from annals.installation');
   const [row] = rows;
@@ -90,7 +92,7 @@ export async function outboxId(client: pg.Client): Promise<string> {
   return row.id;
 }
 
-/** The rows that wait to be relayed, and the seconds since the oldest of them was written: 0 where none waits. */
+/** The rows to relay, and the age of the oldest in seconds. */
 export async function readOutboxFigures(client: pg.Client): Promise<{ changes: number; oldest: number }> {
   const { rows } = await client.query<{ changes: string; oldest: string }>(
     `select count(*) as changes, coalesce(extract(epoch from clock_timestamp() - min(at)), 0) as oldest

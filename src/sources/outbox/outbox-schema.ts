@@ -1,9 +1,9 @@
-/** The role that owns the outbox and its functions. It cannot log in. */
+/** Owns the outbox and its functions. Cannot log in. */
 export const ownerRole = 'annals_outbox';
-/** The role that reads and empties the outbox. The relay's login is a member of it. */
+/** Reads and empties the outbox. The relay's login is a member. */
 export const relayRole = 'annals_relay';
 
-// The catalogue of a database shows it to every role.
+// Every role may read the catalog.
 const parts = `
 with ours (schema, owner, relay) as (
   select oid, to_regrole('${ownerRole}')::oid, to_regrole('${relayRole}')::oid from pg_namespace where nspname = 'annals'
@@ -21,7 +21,7 @@ with ours (schema, owner, relay) as (
     from objects, ours where objects.owner is distinct from ours.owner
 )`;
 
-// Usage of the schema, and annals.record, may be granted to anybody.
+// Usage of the schema and annals.record may be granted to anybody.
 const rights = `, granted (name, grantee, privilege, allowed) as (
   select 'schema annals', grantee, privilege_type, case when privilege_type = 'USAGE' then grantee end
     from pg_namespace n, aclexplode(coalesce(nspacl, acldefault('n', nspowner))) where n.oid in (select schema from ours)
@@ -52,23 +52,23 @@ const rights = `, granted (name, grantee, privilege, allowed) as (
   select 'the role ${ownerRole} may log in' from pg_roles where rolname = '${ownerRole}' and rolcanlogin
 )`;
 
-// A superuser, who owns the database and who runs the SQL need no membership to read what is captured.
+// Superusers, the database owner and whoever runs the SQL may read what is captured anyway.
 const members = `
   select format('%s is a member of ${ownerRole}', pg_get_userbyid(m.member))
     from pg_auth_members m join pg_roles r on r.oid = m.member join pg_database d on d.datname = current_database()
    where m.roleid = to_regrole('${ownerRole}') and not r.rolsuper and m.member <> d.datdba
      and r.rolname not in (current_user, session_user)`;
 
-/** What belongs to somebody else of the schema, in words; no row where all of it is ours. */
+/** Objects in the schema with another owner, one row each. */
 const foreignOwners = `${parts} select fault from foreign_owners`;
 
-/** The same with rights that the SQL of the outbox does not give, by which others could read or write what is captured. */
+/** Also rights that the outbox's SQL does not grant, by which others could read or write what is captured. */
 export const schemaFaults = `${parts}${rights} select fault from foreign_owners union all select fault from foreign_rights`;
 
-/** Raises an exception in the SQL of the outbox where the schema is not ours alone. */
+/** Raises an exception unless the schema is only ours. */
 export const refuseForeignSchema = refusalOf(`${schemaFaults} union all ${members}`);
 
-/** Raises an exception where others own the schema or something in it. */
+/** Raises an exception if others own the schema or an object in it. */
 export const refuseForeignOwners = refusalOf(foreignOwners);
 
 function refusalOf(faults: string): string {
@@ -83,19 +83,19 @@ begin
 end $annals$;`;
 }
 
-/** Documents are divided into so many lanes, from 0. */
+/** The number of lanes, numbered from 0, among which documents are divided. */
 export const lanes = 16;
 
-/** The lane of rows that only name the actor of their transaction. No relay takes it: the rows are read beside those of the transaction. */
+/** The lane of rows that only name the actor of their transaction. Not relayed by itself. */
 export const actorLane = -1;
 
 /**
- * The first statement of the SQL, which looks up no name itself. The session's path may lead to functions and operators of others, and who
- * runs the SQL may do more than they.
+ * The first statement, which looks up no name itself. The session's path may lead to functions of others, and whoever
+ * runs the SQL has more rights than they.
  */
 export const fixSearchPath = 'set local search_path = pg_catalog, pg_temp;';
 
-/** Roles and schema. Refuses a schema of the same name that is not ours alone. */
+/** Roles and schema. */
 export const createSchema = `${refuseForeignSchema}
 do $annals$
 declare
@@ -116,7 +116,7 @@ end $annals$;
 create schema if not exists annals authorization ${ownerRole};
 comment on schema annals is 'Annals outbox';`;
 
-/** Tables and functions, made as the owner. */
+/** Tables, created by the owner. */
 export const createOutbox = `set local role ${ownerRole};
 create table if not exists annals.installation (
   singleton boolean primary key default true check (singleton),
@@ -151,18 +151,18 @@ grant select, delete on annals.outbox to ${relayRole};
 grant select on annals.installation to ${relayRole};
 grant select, update on annals.lane to ${relayRole};`;
 
-/** What the owner of the tables needs while it makes the triggers. */
+/** Rights that the owner of the tables needs to create the triggers. */
 export const usedOnce =
   'annals.writes_by_row(regclass), annals.write_row(), annals.write_statement(), annals.write_truncate(), annals.take_actor()';
 
-/** Only triggers may call the functions, except annals.record where the operator grants it. */
+/** Only triggers may call the functions, and annals.record if granted. */
 export const revokeFunctions = `revoke all on all functions in schema annals from public;
 grant usage on schema annals to session_user;
 grant execute on function ${usedOnce} to session_user;
 grant execute on function annals.writes_by_row(regclass) to ${relayRole};
 reset role;`;
 
-/** Removes everything that the SQL has made. Fails while changes wait in the outbox. */
+/** Removes the outbox. Fails while it has changes. */
 export const removeOutbox = `begin;
 ${fixSearchPath}
 set local lock_timeout = '5s';

@@ -15,8 +15,8 @@ import {
 } from './outbox-schema.ts';
 
 /**
- * The SQL that makes the outbox and the triggers of the mapped tables, in one transaction. It may run again, and then makes the
- * triggers what the mapping says now. Masks and ignores apply in the triggers, before anything is stored.
+ * The SQL that creates the outbox and the triggers of the mapped tables, in one transaction. Running it again updates
+ * the triggers to the mapping. Masks and ignores apply in the triggers, before anything is stored.
  */
 export function outboxSql(mapping: Mapping): string {
   return [
@@ -43,7 +43,7 @@ export function outboxSql(mapping: Mapping): string {
   ].join('\n');
 }
 
-/** A rule for values, as the function annals.hide takes it. A star stands for any key. */
+/** A rule as annals.hide takes it. `*`: any key. */
 function hideRules({ mask, ignore }: ValueRules, minIgnored: number): { path: string[]; masks: boolean }[] {
   const pathOf = ({ keys }: PathPattern) => keys.map((key) => key ?? '*');
   return [
@@ -54,7 +54,7 @@ function hideRules({ mask, ignore }: ValueRules, minIgnored: number): { path: st
   ];
 }
 
-/** The columns into whose values a mask leads. */
+/** Columns with a mask inside their values. */
 function masksInside({ rules }: TableMapping): string[] {
   return rules.mask.flatMap(({ keys: [column, ...inside] }) => (inside.length === 0 ? [] : (column ?? [])));
 }
@@ -65,7 +65,7 @@ function tableSql(mapping: Mapping, table: TableMapping): string {
   const [schema, name] = [table.table.slice(0, dot), table.table.slice(dot + 1)];
   const target = `${pg.escapeIdentifier(schema)}.${pg.escapeIdentifier(name)}`;
   const ignored = [...rowRules(table).ignored];
-  // Ignored columns are left out as they are.
+  // Whole ignored columns are handled separately.
   const hide = hideRules(table.rules, 2);
   const rules = hide.length === 0 ? {} : { hide, json: [...table.json] };
   const needed = new Set(keyColumns(mapping, table, []));
@@ -150,14 +150,14 @@ begin
 end `)};`;
 }
 
-/** The relay finds the actor of a transaction by this index. */
+/** The relay looks up the actor of a transaction by this index. */
 function transactionIndex({ tables }: Mapping): string {
   return [...tables.values()].some(({ transactionActor }) => transactionActor !== undefined)
     ? 'create index if not exists outbox_transaction on annals.outbox (transaction);'
     : 'drop index if exists annals.outbox_transaction;';
 }
 
-/** Tables that the mapping names no longer lose their triggers. Those of partitions belong to the root. */
+/** Drops the triggers of tables that are no longer mapped. Those of partitions belong to the root. */
 function dropOthers(tables: readonly string[]): string {
   return `do ${dollarQuoted(`
 declare
@@ -174,7 +174,7 @@ begin
 end `)};`;
 }
 
-/** The function for changes that no trigger sees. The rules of the entities stand in it. */
+/** The function for changes that no trigger sees, with the rules of the entities. */
 function recordFunction(mapping: Mapping): string {
   const rules = Object.fromEntries([...mapping.entities].map(([entity, own]) => [entity, hideRules(own, 1)]));
   return `create or replace function annals.record(
@@ -208,7 +208,7 @@ begin
 end `)};`;
 }
 
-/** A body with text of the mapping, which may hold any tag. */
+/** Text of the mapping in the body may contain any tag. */
 function dollarQuoted(body: string): string {
   let tag = '$annals$';
   for (let number = 1; body.includes(tag); number++) tag = `$annals${number}$`;

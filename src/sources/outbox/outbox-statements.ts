@@ -1,10 +1,10 @@
 import { ownerRole } from './outbox-schema.ts';
 
-/** In each trigger: why no row of the table may be converted; null where it may. Most tables have types of PostgreSQL alone. */
+/** Why no row of the trigger's table may be converted; null if it may. Most tables have only built-in types. */
 export const foreignCast = `case when exists (select from pg_attribute where attrelid = tg_relid and atttypid >= 16384 and not attisdropped)
     then annals.foreign_cast(tg_relid) end`;
 
-/** The function that the triggers call, made as the owner of the outbox. */
+/** The function called by the triggers, created by the owner of the outbox. */
 export const foreignCastFunction = `-- PostgreSQL converts a value to JSON by the cast of its type. The cast's function would run with the rights of the outbox's owner, who may
 -- read all that is captured. Those who may read that anyway are trusted: superusers, the owner of the database, who ran this SQL.
 -- Otherwise a text that says which type of the table it is.
@@ -27,59 +27,28 @@ language sql stable set search_path = pg_catalog, pg_temp as $annals$
 $annals$;`;
 
 /*
- * The only statements of ours that have columns of the application in scope, which may have any name. Two rules of PostgreSQL's grammar keep its
- * names and ours apart, whatever they are:
- * - `q.*` in an expression is the row of the relation `q`. A bare `q` would be the column `q` where there is one.
- * - In a name of two parts the first is a relation or the label of a block, never a column. So a variable has its label (`trigger.rules`), or
- *   is a parameter (`$2`).
+ * The only statements of ours with columns of the application, which may have any name, in scope. By two rules of
+ * PostgreSQL's grammar they cannot clash with ours:
+ * - `q.*` in an expression is the row of relation `q`. A bare `q` would be a column `q`, if there is one.
+ * - The first part of a two-part name is a relation or a block label, never a column. So a variable is written with its
+ *   label (`trigger.rules`), or is a parameter (`$2`).
  */
 
-/** How the statement names what the trigger knows. */
-interface Names {
-  readonly source: string;
-  readonly target: string;
-  readonly rules: string;
-  readonly ids: string;
-  readonly ignored: string;
-  readonly texts: string;
-  readonly later: string;
-  readonly refused: string;
-  readonly actor: string;
-  readonly context: string;
-}
+const names = ['source', 'target', 'rules', 'ids', 'ignored', 'texts', 'later', 'refused', 'actor', 'context'] as const;
+/** How a statement refers to what the trigger knows. */
+type Names = Readonly<Record<(typeof names)[number], string>>;
 
-const variables: Names = {
-  source: 'trigger.source',
-  target: 'trigger.target',
-  rules: 'trigger.rules',
-  ids: 'trigger.ids',
-  ignored: 'trigger.ignored',
-  texts: 'trigger.texts',
-  later: 'trigger.later',
-  refused: 'trigger.refused',
-  actor: 'trigger.actor',
-  context: 'trigger.context',
-};
+const namedBy = (write: (name: string, index: number) => string) =>
+  Object.fromEntries(names.map((name, index) => [name, write(name, index)])) as Names;
+const variables = namedBy((name) => `trigger.${name}`);
+const parameters = namedBy((_name, index) => `$${index + 1}`);
 
-const parameters: Names = {
-  source: '$1',
-  target: '$2',
-  rules: '$3',
-  ids: '$4',
-  ignored: '$5',
-  texts: '$6',
-  later: '$7',
-  refused: '$8',
-  actor: '$9',
-  context: '$10',
-};
-
-/** The `document` of an outbox row; for a row whose id changed, with the part that it is: the delete or the create. */
+/** The `document` of an outbox row; if the id changed, with the part: 1 is the delete, 2 the create. */
 export function documentOfPart(hasParts: string, document: string): string {
   return `case when ${hasParts} then coalesce(${document}, '{}') || jsonb_build_object('part', part) else ${document} end`;
 }
 
-// PostgreSQL gives the old and the new rows of an update in the same order. Only this order tells which rows belong together.
+// PostgreSQL returns old and new rows of an update in the same order, which alone pairs them.
 const numbered = (rows: string) => `(select row_number() over () as place, coalesce(q.*) as content from ${rows} as q)`;
 const operations = {
   INSERT: { rows: 'new_rows', changes: `select ${changeOf('null', 'q.*', variables)} as c from new_rows as q` },
@@ -91,23 +60,23 @@ const operations = {
   },
 };
 
-/** The statements of annals.write_statement: all rows of the operation into the outbox. */
+/** The statements of annals.write_statement. */
 export const writeStatements = Object.entries(operations)
   .map(([operation, { changes }]) => `  if tg_op = '${operation}' then\n${writeRows(changes, variables)};\n  end if;`)
   .join('\n');
 
-/** The statement of annals.write_truncate, as a format whose arguments are the values of a row and the table. */
+/** The format of annals.write_truncate: its arguments are a row's values and the table. */
 export const writeTruncate = writeRows(
   `select ${changeOf('row(%1$s)::%2$s', 'null', parameters)} as c from only %2$s as q`,
   parameters,
 );
 
-function changeOf(before: string, after: string, names: Names): string {
-  const { target, rules, ids, ignored, texts, later, refused } = names;
+function changeOf(before: string, after: string, named: Names): string {
+  const { target, rules, ids, ignored, texts, later, refused } = named;
   return `annals.change_of(${[before, after, target, rules, ids, ignored, texts, later, refused].join(', ')})`;
 }
 
-// Each "offset 0" keeps PostgreSQL from computing the values of the level below more than once.
+// Each "offset 0" prevents recomputation of the inner values.
 function writeRows(changes: string, { source, actor, context }: Names): string {
   return `    insert into annals.outbox (lane, at, transaction, source, before, after, document, actor, context, fault)
     select annals.lane_of(${source}, case when part = 2 then (c).new_id else (c).id end), clock_timestamp(), pg_current_xact_id(), ${source},

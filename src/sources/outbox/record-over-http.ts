@@ -10,149 +10,6 @@ import { lineOfChange } from '../../recording/mapping/import-line.ts';
 import { RefusedChangesError, type SourceChange } from '../../recording/mapping/record-mapped.ts';
 import type { SourceLog } from '../source-log.ts';
 
-/** A recorder for a tenant, and the client that sends to it. */
-export interface RecorderTarget {
-  /** The recorder's address, with the path below which it answers, if any. */
-  readonly url: URL;
-  readonly tenant: string;
-  readonly clientId: string;
-  readonly clientSecret: string;
-}
-
-/** The recorder refuses this client or its input: an operator must act. */
-export class RecorderError extends Error {
-  override name = 'RecorderError';
-}
-
-/** The recorder is unavailable or busy. Everything may be retried. */
-export class RecorderBusyError extends Error {
-  /** Milliseconds that the recorder asks to wait; undefined: it says nothing. */
-  readonly retryAfter: number | undefined;
-
-  constructor(message: string, retryAfter?: number, options?: ErrorOptions) {
-    super(message, options);
-    this.name = 'RecorderBusyError';
-    this.retryAfter = retryAfter;
-  }
-}
-
-export type SendResult =
-  | { readonly kind: 'taken'; readonly rejected: readonly { readonly index: number; readonly reason: string }[] }
-  /** The body is beyond a limit of the recorder. Nothing was taken. */
-  | { readonly kind: 'too large' }
-  /** With `strict`: a change cannot be recorded. Nothing was taken. */
-  | { readonly kind: 'refused'; readonly message: string };
-
-/** Milliseconds, and the bytes of an answer with the reasons of 2,000 rejected changes. */
-const recorderAnswer = { time: 120_000, bytes: 16 * 1024 * 1024 };
-
-const http = new HttpClient();
-/** Milliseconds. A recorder that asks for longer is asked again. */
-const maxRetryAfter = 300_000;
-
-const requiredScopes = ['recorder.change_record', 'recorder.actor_set'];
-const pack = promisify(gzip);
-
-/**
- * Sends lines to a recorder. It throws a RecorderError where the client is refused, and a RecorderBusyError where the same lines may be
- * sent again.
- */
-export class RecorderClient {
-  readonly #target: RecorderTarget;
-  readonly #authorization: string;
-  #isChecked = false;
-
-  constructor(target: RecorderTarget) {
-    this.#target = target;
-    const pair = [target.clientId, target.clientSecret].map(encodeURIComponent).join(':');
-    this.#authorization = `Basic ${Buffer.from(pair).toString('base64')}`;
-  }
-
-  async send(lines: readonly string[], { strict }: { strict: boolean }): Promise<SendResult> {
-    if (!this.#isChecked) await this.#checkScopes();
-    this.#isChecked = true;
-    const { tenant } = this.#target;
-    const answer = await this.#post(
-      `recorder/${encodeURIComponent(tenant)}/changes${strict ? '?strict=true' : ''}`,
-      {
-        'content-type': 'application/x-ndjson',
-        'content-encoding': 'gzip',
-      },
-      await pack(lines.join('\n')),
-    );
-    if (answer.status === 413) return { kind: 'too large' };
-    if (answer.status === 422) return { kind: 'refused', message: messageOf(answer.body) };
-    // A 400 that has `rejected` is the answer where every change was rejected: the recorder stored them.
-    const rejected = answer.body && kindOf(answer.body) === 'object' ? memberOf(answer.body, 'rejected') : undefined;
-    const hasCounts = rejected !== undefined && kindOf(rejected) === 'array';
-    if (answer.status !== 200 && !(answer.status === 400 && hasCounts)) throw refusal(answer);
-    if (!hasCounts) throw new RecorderError('the recorder answers something else than counts: check the URL of --to');
-    return {
-      kind: 'taken',
-      rejected: elementsOf(rejected).map((item) => {
-        const index = memberOf(item, 'index');
-        return {
-          index: index === undefined ? 0 : Number(sourceText(index)),
-          reason: stringOf(memberOf(item, 'reason')) ?? '',
-        };
-      }),
-    };
-  }
-
-  /** Without a scope the recorder would reject every change, and keep it aside. */
-  async #checkScopes(): Promise<void> {
-    const answer = await this.#post(
-      'oauth/token',
-      { 'content-type': 'application/x-www-form-urlencoded' },
-      'grant_type=client_credentials',
-    );
-    if (answer.status !== 200) throw refusal(answer);
-    const scopes = stringOf(answer.body && memberOf(answer.body, 'scope'))?.split(' ') ?? [];
-    const missing = requiredScopes.filter((scope) => !scopes.includes(scope));
-    if (missing.length > 0) throw new RecorderError(`the client of ANNALS_CLIENT_ID lacks ${missing.join(' and ')}`);
-  }
-
-  async #post(path: string, headers: Record<string, string>, body: string | Uint8Array<ArrayBuffer>): Promise<Answer> {
-    const { url } = this.#target;
-    const address = new URL(path, url.pathname.endsWith('/') ? url : `${url.href}/`);
-    let response: BoundedResponse;
-    try {
-      const all = { ...headers, ...traceHeaders(), authorization: this.#authorization };
-      response = await http.send(address, { headers: all, body }, recorderAnswer);
-      if (response.isCut) throw new Error('the answer was cut');
-    } catch (error) {
-      throw new RecorderBusyError('the recorder does not answer', undefined, { cause: error });
-    }
-    const { status } = response;
-    if (status === 429 || status >= 500) {
-      const wait = retryAfterOf(response);
-      throw new RecorderBusyError(`the recorder answers ${status}`, wait && Math.min(wait, maxRetryAfter));
-    }
-    return { status, body: parseObject(response.body.toString()) };
-  }
-}
-
-interface Answer {
-  status: number;
-  body: JsonNode | undefined;
-}
-
-function refusal({ status, body }: Answer): RecorderError {
-  const what: Record<number, string> = {
-    401: 'does not know the client of ANNALS_CLIENT_ID and ANNALS_CLIENT_SECRET',
-    403: 'refuses the client of ANNALS_CLIENT_ID: it is of another tenant, or lacks a scope',
-    404: 'has no such address: check the URL of --to',
-  };
-  return new RecorderError(`the recorder ${what[status] ?? `answers ${status}: ${messageOf(body)}`}`);
-}
-
-/** The sentence of an error, which names no content of a change. */
-function messageOf(body: JsonNode | undefined): string {
-  const error = body && (memberOf(body, 'error') ?? body);
-  const message = error && kindOf(error) === 'object' ? stringOf(memberOf(error, 'message')) : undefined;
-  return message ?? 'without a reason';
-}
-
 /** Records changes of the outbox, in one transaction. Idempotent. */
 export type RecordRelayed = (changes: readonly SourceChange[]) => Promise<void>;
 
@@ -162,16 +19,13 @@ export interface HttpRecording {
   readonly log: SourceLog;
 }
 
-/**
- * Limits of a request. They are below those of the recorder (recording.md 4), because the recorder may measure a
- * request as slightly larger.
- */
+/** Limits of a request, below the recorder's (recording.md 4), which may measure slightly more. */
 const maxLines = 2_000;
 const maxBytes = 7 * 1024 * 1024;
 
 /**
- * Records through a recorder (docs/decisions/outbox.md). Each change has an id that is made of its row in the outbox, so what is sent again is a
- * duplicate there. The order of the changes is kept, also over several requests.
+ * Records through a recorder, in order (docs/decisions/outbox.md). Each change's id derives from its outbox row, so
+ * retries are duplicates there.
  */
 export function recordOverHttp({ target, strict, log }: HttpRecording): RecordRelayed {
   const client = new RecorderClient(target);
@@ -228,9 +82,9 @@ export function recordOverHttp({ target, strict, log }: HttpRecording): RecordRe
 interface Line {
   readonly text: string;
   readonly position: string;
-  /** Why the relay knows that it will be rejected. */
+  /** Why it will be rejected, if known. */
   readonly reason?: string | undefined;
-  /** What is sent in its place where it is too large: the recorder rejects it, and keeps where it came from. */
+  /** Sent instead if it is too large: the recorder rejects it and stores its position. */
   readonly stub: string | undefined;
 }
 
@@ -245,4 +99,149 @@ function lineOf({ mapped, position, content }: SourceChange, tenant: string, str
   if (mapped.tenant !== tenant) throw new Error('a relay to a recorder records for one tenant');
   const id = `annals:relay:${Buffer.from(mapped.change.identity).toString('hex')}`;
   return { text: lineOfChange(mapped.change, content(), id), position, stub };
+}
+
+/** A recorder, and the tenant and client to record as. */
+export interface RecorderTarget {
+  /** The recorder's base URL. */
+  readonly url: URL;
+  readonly tenant: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+}
+
+/** The recorder refuses the client or its input: an operator must act. */
+export class RecorderError extends Error {
+  override name = 'RecorderError';
+}
+
+/** The recorder is unavailable or busy. Retryable. */
+export class RecorderBusyError extends Error {
+  /** Milliseconds to wait, if the recorder says so. */
+  readonly retryAfter: number | undefined;
+
+  constructor(message: string, retryAfter?: number, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'RecorderBusyError';
+    this.retryAfter = retryAfter;
+  }
+}
+
+export type SendResult =
+  | { readonly kind: 'taken'; readonly rejected: readonly { readonly index: number; readonly reason: string }[] }
+  /** The body is beyond a limit of the recorder. Nothing was taken. */
+  | { readonly kind: 'too large' }
+  /** With `strict`: a change cannot be recorded. Nothing was taken. */
+  | { readonly kind: 'refused'; readonly message: string };
+
+/** Milliseconds, and the bytes of an answer with the reasons of 2,000 rejected changes. */
+const recorderAnswer = { time: 120_000, bytes: 16 * 1024 * 1024 };
+
+const http = new HttpClient();
+
+/** Maximum milliseconds of Retry-After that are honored. */
+const maxRetryAfter = 300_000;
+
+const requiredScopes = ['recorder.change_record', 'recorder.actor_set'];
+
+const pack = promisify(gzip);
+
+/**
+ * Sends lines to a recorder. Throws a RecorderError if it refuses the client, and a RecorderBusyError if the lines may
+ * be sent again.
+ */
+export class RecorderClient {
+  readonly #target: RecorderTarget;
+  readonly #authorization: string;
+  #isChecked = false;
+
+  constructor(target: RecorderTarget) {
+    this.#target = target;
+    const pair = [target.clientId, target.clientSecret].map(encodeURIComponent).join(':');
+    this.#authorization = `Basic ${Buffer.from(pair).toString('base64')}`;
+  }
+
+  async send(lines: readonly string[], { strict }: { strict: boolean }): Promise<SendResult> {
+    if (!this.#isChecked) await this.#checkScopes();
+    this.#isChecked = true;
+    const { tenant } = this.#target;
+    const answer = await this.#post(
+      `recorder/${encodeURIComponent(tenant)}/changes${strict ? '?strict=true' : ''}`,
+      {
+        'content-type': 'application/x-ndjson',
+        'content-encoding': 'gzip',
+      },
+      await pack(lines.join('\n')),
+    );
+    if (answer.status === 413) return { kind: 'too large' };
+    if (answer.status === 422) return { kind: 'refused', message: messageOf(answer.body) };
+    // A 400 with `rejected`: all changes were rejected, and the recorder stored them.
+    const rejected = answer.body && kindOf(answer.body) === 'object' ? memberOf(answer.body, 'rejected') : undefined;
+    const hasCounts = rejected !== undefined && kindOf(rejected) === 'array';
+    if (answer.status !== 200 && !(answer.status === 400 && hasCounts)) throw refusal(answer);
+    if (!hasCounts) throw new RecorderError('the recorder answers something else than counts: check the URL of --to');
+    return {
+      kind: 'taken',
+      rejected: elementsOf(rejected).map((item) => {
+        const index = memberOf(item, 'index');
+        return {
+          index: index === undefined ? 0 : Number(sourceText(index)),
+          reason: stringOf(memberOf(item, 'reason')) ?? '',
+        };
+      }),
+    };
+  }
+
+  /** Without a scope, the recorder would reject and store every change. */
+  async #checkScopes(): Promise<void> {
+    const answer = await this.#post(
+      'oauth/token',
+      { 'content-type': 'application/x-www-form-urlencoded' },
+      'grant_type=client_credentials',
+    );
+    if (answer.status !== 200) throw refusal(answer);
+    const scopes = stringOf(answer.body && memberOf(answer.body, 'scope'))?.split(' ') ?? [];
+    const missing = requiredScopes.filter((scope) => !scopes.includes(scope));
+    if (missing.length > 0) throw new RecorderError(`the client of ANNALS_CLIENT_ID lacks ${missing.join(' and ')}`);
+  }
+
+  async #post(path: string, headers: Record<string, string>, body: string | Uint8Array<ArrayBuffer>): Promise<Answer> {
+    const { url } = this.#target;
+    const address = new URL(path, url.pathname.endsWith('/') ? url : `${url.href}/`);
+    let response: BoundedResponse;
+    try {
+      const all = { ...headers, ...traceHeaders(), authorization: this.#authorization };
+      response = await http.send(address, { headers: all, body }, recorderAnswer);
+      if (response.isCut) throw new Error('the answer was cut');
+    } catch (error) {
+      throw new RecorderBusyError('the recorder does not answer', undefined, { cause: error });
+    }
+    const { status } = response;
+    if (status === 429 || status >= 500) {
+      const wait = retryAfterOf(response);
+      throw new RecorderBusyError(`the recorder answers ${status}`, wait && Math.min(wait, maxRetryAfter));
+    }
+    return { status, body: parseObject(response.body.toString()) };
+  }
+}
+
+interface Answer {
+  status: number;
+  body: JsonNode | undefined;
+}
+
+function refusal({ status, body }: Answer): RecorderError {
+  const what: Record<number, string> = {
+    401: 'does not know the client of ANNALS_CLIENT_ID and ANNALS_CLIENT_SECRET',
+    403: 'refuses the client of ANNALS_CLIENT_ID: it is of another tenant, or lacks a scope',
+    404: 'has no such address: check the URL of --to',
+  };
+  return new RecorderError(`the recorder ${what[status] ?? `answers ${status}: ${messageOf(body)}`}`);
+}
+
+/** The error message, which has no content of changes. */
+function messageOf(body: JsonNode | undefined): string {
+  const error = body && (memberOf(body, 'error') ?? body);
+  const message = error && kindOf(error) === 'object' ? stringOf(memberOf(error, 'message')) : undefined;
+  return message ?? 'without a reason';
 }

@@ -23,25 +23,24 @@ export interface RelayOptions {
   readonly mapping: Mapping;
   readonly record: RecordRelayed;
   readonly log: SourceLog;
-  /** Makes spans of each batch; left out: none. */
   readonly tracer?: Tracer | undefined;
-  /** Ends the relay after the rows that are being recorded. */
+  /** Stops the relay after the current rows. */
   readonly signal: AbortSignal;
-  /** Milliseconds between two looks at the tables and their triggers; default 10,000. */
+  /** Milliseconds between checks of tables and triggers; default 10,000. */
   readonly lookInterval?: number;
-  /** Called once, when the relay reads the outbox. */
+  /** Called once, when the relay starts reading. */
   readonly onRunning?: () => void;
 }
 
 export interface DirectRecording {
   readonly db: Database;
   readonly recordBatch: RecordBatch;
-  /** What entries show as the relay that recorded them. */
+  /** The name of the relay in entries. */
   readonly name: string;
   readonly strict: boolean;
 }
 
-/** Records in Annals' own database. */
+/** Records in Annals' database. */
 export function recordDirectly({ db, recordBatch, name, strict }: DirectRecording): RecordRelayed {
   const recordedBy = { way: 'relay', by: name } as const;
   return async (changes) => {
@@ -52,17 +51,17 @@ export function recordDirectly({ db, recordBatch, name, strict }: DirectRecordin
 }
 
 /**
- * Connections to the source, by the milliseconds between two looks of each at an outbox that has no rows for it. Each holds a lane at a time.
- * The first is enough to find the first rows soon.
+ * One connection to the source each, with its polling interval in milliseconds while idle. Each holds one lane at a
+ * time.
  */
 const idlePauses = [200, 1_000];
 /** Backoff in milliseconds while a database is unavailable. */
 const pauses = { min: 200, max: 5_000 };
 
 /**
- * Records what the triggers wrote into the outbox, and then deletes it there, until the signal (recording.md 6). Several relays share
- * the lanes. Where one of the databases goes away, it tries again until that is back. Throws an OperatorError where the outbox is not there,
- * a RefusedChangesError, and a RecorderError where a recorder refuses the client.
+ * Records the rows of the outbox and then deletes them, until the signal (recording.md 6). Retries while a database is
+ * unavailable. Several relays share the lanes. Throws an OperatorError without an outbox, a RefusedChangesError, and a
+ * RecorderError if a recorder refuses the client.
  */
 export async function relay(options: RelayOptions): Promise<void> {
   const open = () => withSource(options.source, (client) => openOutbox(client, options), 'transactions');
@@ -101,7 +100,7 @@ async function openOutbox(client: pg.Client, { mapping, log, lookInterval }: Rel
   }
 }
 
-/** What is read from a schema of others could say anything, and would be recorded. */
+/** Rows of a schema that others own could say anything, and would be recorded. */
 async function refuseForeignSchema(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ fault: string }>(schemaFaults);
   if (rows.length === 0) return;
@@ -141,7 +140,7 @@ async function lookAtTriggers(client: pg.Client, { watch }: OutboxReader): Promi
   await client.query('commit');
 }
 
-/** Relays the first rows of one lane. Returns whether there were any. */
+/** Relays the first rows of a lane. Returns whether there were any. */
 async function relayLane(
   client: pg.Client,
   reader: OutboxReader,

@@ -35,7 +35,7 @@ export class TriggerWatch {
     return performance.now() >= this.#nextLook;
   }
 
-  /** The mapped tables of the source as they were at the last look. */
+  /** The mapped tables at the last check. */
   get tables(): ReadonlyMap<string, RelayedTable> {
     return this.#tables;
   }
@@ -50,7 +50,7 @@ export class TriggerWatch {
     const states = await this.#triggerStates(client, names);
     for (const state of states) if (!this.#states.has(state)) this.#log.warn({}, state);
     this.#states = new Set(states);
-    // Also those that an earlier mapping had written.
+    // Also of an earlier mapping.
     await deleteActors(client);
     for (const [name, table] of catalogue) {
       const [before, now] = [this.#previous.get(name), knownTable(table)];
@@ -64,8 +64,8 @@ export class TriggerWatch {
     }
   }
 
-  /** A row of the table has columns that its trigger did not know. */
-  tellLater(table: string, columns: readonly string[]): void {
+  /** Warns of a row with columns unknown to its trigger. */
+  warnOfLaterColumns(table: string, columns: readonly string[]): void {
     const message = `${table} has columns that came after the SQL of annals outbox ran: ${columns.join(', ')}. Their values are masked. ${runAgain}`;
     if (this.#reported.has(message)) return;
     this.#reported.add(message);
@@ -86,7 +86,7 @@ export class TriggerWatch {
         `the table ${name} has no trigger, so its changes are not recorded. It may have been recreated, or mapped later. ${runAgain}`,
       );
     }
-    // Triggers that run once a statement, on a table that now needs them for each row (docs/decisions/outbox.md).
+    // Statement triggers on tables that now need row triggers (docs/decisions/outbox.md).
     const { rows: late } = has('writes_by_row')
       ? await client.query<{ name: string }>(lateStatement, [names])
       : { rows: [] };
@@ -115,11 +115,11 @@ select n.nspname || '.' || c.relname as name
 /** A mapped table of the source. */
 interface RelayedTable {
   readonly primaryKey: readonly string[];
-  /** JSON text as the trigger wrote it becomes JSON text as capture writes it. */
+  /** Converts JSON of the trigger to that of capture. */
   value(column: string, json: string): string;
 }
 
-/** The table with what makes the triggers' JSON equal to what capture records. PostgreSQL's own JSON of a value differs for a few types. */
+/** PostgreSQL's own JSON of a few types differs from what capture records. */
 function relayedTable({ columns, primaryKey }: CatalogueTable, types: PostgresTypes): RelayedTable {
   const typeOf = new Map(columns.map(({ name, type }) => [name, type]));
   return {

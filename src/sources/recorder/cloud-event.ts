@@ -4,14 +4,14 @@ import { type JsonNode, JsonSyntaxError } from '../../core/json/tape.ts';
 import { compactText } from '../../core/json/text.ts';
 import { identityOfCloudEvent } from '../../recording/identity.ts';
 
-/** A CloudEvent (version 1.0), in whichever mode it came. */
+/** A CloudEvent (version 1.0) of any mode. */
 export interface CloudEvent {
   /** The attributes as text, extensions too. */
   readonly attributes: ReadonlyMap<string, string>;
   readonly data: JsonNode | undefined;
 }
 
-/** Why something is no CloudEvent that can be recorded. The message holds nothing of its content. */
+/** Why it cannot be recorded. The message has no content of it. */
 export class CloudEventError extends Error {}
 
 const maxDepth = 10_001;
@@ -40,7 +40,7 @@ export function readBinaryEvent(headers: Iterable<readonly [name: string, value:
   return checked({ attributes, data: body === '' ? undefined : jsonOf(body) });
 }
 
-/** A line of the import (contract 6) in the data of an event, and what identifies it. */
+/** The import line (contract 6) of an event, and its identity. */
 export interface EventLine {
   readonly line: string;
   /** 16 bytes, from the `source` and the `id` of the event. */
@@ -48,8 +48,8 @@ export interface EventLine {
 }
 
 /**
- * The change that an event's data is. Its `at` is the event's `time` unless the data has one of its own; an `id` in the data does not
- * count. Throws `CloudEventError`.
+ * The change in an event's data. Its default `at` is the event's `time`; an `id` in the data is ignored. Throws
+ * `CloudEventError`.
  */
 export function lineOfCloudEvent({ attributes, data }: CloudEvent): EventLine {
   if (data === undefined) throw new CloudEventError('has no "data"');
@@ -92,7 +92,7 @@ function jsonOf(text: string): JsonNode {
   }
 }
 
-/** A header's value: percent-encoded bytes of UTF-8, and quoted where its sender quotes values. */
+/** Decodes a header: percent-encoded UTF-8, possibly quoted. */
 function percentDecoded(value: string): string {
   const plain = /^"(?:[^"\\]|\\.)*"$/.test(value) ? value.slice(1, -1).replace(/\\(.)/g, '$1') : value;
   const text = plain.replace(/(?:%[0-9a-f]{2})+/gi, (encoded) =>

@@ -1,10 +1,7 @@
-/**
- * Why a body is refused as a whole. `longer`: it has more bytes than were reserved for it. `tooLarge`: it passes a limit. `unreadable`:
- * no change can be read from it.
- */
+/** `longer`: it has more bytes than were reserved for it. `tooLarge`: it exceeds a limit. */
 export type RefusalKind = 'longer' | 'tooLarge' | 'unreadable';
 
-/** A body is refused as a whole. Its message holds nothing of the body. */
+/** A body is refused as a whole. The message has no content of it. */
 export class Refusal extends Error {
   readonly kind: RefusalKind;
 
@@ -19,14 +16,14 @@ export function tooDeep(): Refusal {
   return new Refusal('tooLarge', `A document must have at most ${maxLevels} levels.`);
 }
 
-/** Changes in a request. */
+/** Changes per request. */
 export const maxChanges = 2_000;
-/** Bytes of a body after unpacking. A body with one change alone may have as many as the longest line of an import. */
+/** Bytes of a decompressed body. A single change may be as long as an import line. */
 export const maxBytes = 8 * 1024 * 1024;
 export const maxBytesOfOne = 16 * 1024 * 1024;
-/** JSON values in a body. */
+/** JSON values per body. */
 export const maxValues = 1_000_000;
-/** Levels of arrays and objects in a document. */
+/** Nesting depth of a document. */
 export const maxLevels = 10_000;
-/** Bytes around a change of the maximum length: brackets, a line end. */
+/** Allows for brackets or a line ending around a change of the maximum length. */
 export const bodyLimit = maxBytesOfOne + 16;

@@ -10,32 +10,28 @@ import { ChangeReader, type ReadChange, type Reading } from './read-change.ts';
 
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/** How the changes stand in a body. */
 export type BodyFormat = 'lines' | 'json' | 'cloud event' | 'cloud events' | 'binary cloud event';
 
 export interface BodyRequest extends Reading {
   bytes: Uint8Array;
   encoding: Encoding;
   format: BodyFormat;
-  /** How many bytes the body may have once it is unpacked. */
+  /** Maximum bytes of the decompressed body. */
   reserved: number;
 }
 
-/** A change with the place, from 0, of the value in the body that it is from. An event may be two changes. */
+/** A change with the 0-based index of its value in the body. An event may be two changes. */
 export type IndexedChange = ReadChange & { index: number };
 
-/** What was read of a body. `bytes`: the body, where the caller has it compressed alone. */
+/** `bytes`: the decompressed body, if it was compressed. */
 export interface ReadBody {
   changes: IndexedChange[];
-  /** Whether a CloudEvent or an event of Debezium was among the changes. */
+  /** Whether there were CloudEvents or Debezium events. */
   hasEvents: boolean;
   bytes: Uint8Array | undefined;
 }
 
-/**
- * The changes of a body, in their order. Throws Refusal where the body passes a limit or cannot be read at all; a change that cannot be
- * read is rejected by itself.
- */
+/** The changes of a body, in order. Throws a Refusal if the body exceeds a limit or is unreadable as a whole. */
 export function readBody({ bytes, encoding, format, reserved, ...reading }: BodyRequest): ReadBody {
   const unpacked = unpack(bytes, encoding, reserved);
   const body = Buffer.from(unpacked.buffer, unpacked.byteOffset, unpacked.byteLength);
@@ -71,7 +67,7 @@ function changesOfJson(body: Buffer, reader: ChangeReader, format: BodyFormat): 
   if (format === 'binary cloud event') return reader.readBinary(body).map((change) => ({ ...change, index: 0 }));
   const tape = new JsonTape();
   try {
-    // A body may have an array and an envelope around the document.
+    // An array and an envelope may surround the document.
     parseOnTape(tape, body, start, body.length, maxLevels + 5);
   } catch (error) {
     if (!(error instanceof JsonSyntaxError)) throw error;
@@ -100,7 +96,7 @@ function changesOfJson(body: Buffer, reader: ChangeReader, format: BodyFormat): 
   return elements.flatMap((element, index) => read(element, false).map((change) => ({ ...change, index })));
 }
 
-/** A body that is shorter than this has fewer values than the limit, because a value takes at least two bytes. */
+/** A shorter body cannot exceed the limit, since each value takes at least two bytes. */
 const minBytesToCount = maxValues * 2;
 
 class ValueCounter {
@@ -113,7 +109,7 @@ class ValueCounter {
 
   add(json: Buffer): void {
     if (!this.#isNeeded) return;
-    // Only ASCII characters tell values apart, so the text need not be decoded.
+    // Only ASCII characters delimit values, so UTF-8 need not be decoded.
     this.#values += measureJson(json.toString('latin1'), Number.POSITIVE_INFINITY).values;
     if (this.#values > maxValues) {
       throw new Refusal('tooLarge', `The request body must have at most ${maxValues} JSON values.`);
@@ -131,13 +127,10 @@ function tooLong(): Refusal {
 
 export type Encoding = 'identity' | 'gzip' | 'zstd';
 
-/** A frame that asks for a larger window is refused: a body of the maximum size does not need one. */
+/** Refuses frames with a larger window, which a body of the maximum size does not need. */
 const maxWindowLog = 24;
 
-/**
- * Unpacks the bytes of a body, up to the limit. Throws Refusal where the body is longer or damaged, or where something
- * follows its packed bytes.
- */
+/** Decompresses a body. Throws a Refusal if it exceeds `maxLength`, is damaged, or has trailing data. */
 function unpack(bytes: Uint8Array, encoding: Encoding, maxLength: number): Uint8Array {
   if (encoding === 'identity') return bytes;
   try {

@@ -23,25 +23,23 @@ import { eventHeaders, type ReadEvent, readDebeziumCloudEvent, readDebeziumEvent
 import { maxLevels, tooDeep } from './limits.ts';
 import { storedBinaryEvent, storedEvent, storedLine } from './stored-text.ts';
 
-/** For whom a body is read. */
+/** The context of a body: its client and mapping. */
 export interface Reading {
-  /** That of the path. A change that the mapping gives to another tenant is rejected. */
+  /** The tenant of the path. A change that the mapping assigns to another one is rejected. */
   tenant: string;
-  /** The name of the client, which is the actor of changes that name none. */
+  /** The client, which is the default actor. */
   clientName: string;
   maySetActor: boolean;
   mapping: Mapping | undefined;
-  /** The headers of the request that tell of events, by their names in lower case. */
+  /** The request headers about events, by lower-case name. */
   headers: Readonly<Record<string, string>>;
 }
 
-/**
- * What Annals keeps of a change that it can never record: a line of an import, or a row as `rejectedRowText` writes it.
- */
+/** What Annals stores of a rejected change: an import line, or a row as written by `rejectedRowText`. */
 export type StoredSource =
-  /** Its masks are applied. Undefined: nothing. */
+  /** Masked. Undefined: nothing is stored. */
   | { line: string | undefined; isRow?: boolean; identity?: Uint8Array | undefined }
-  /** No mask holds for it: these bytes of the body. */
+  /** A range of the body that has nothing to mask. */
   | { start: number; end: number; hasActor: boolean };
 
 /** A change of a body. */
@@ -50,7 +48,7 @@ export type ReadChange =
   | { kind: 'unchanged' }
   | { kind: 'ignored' }
   | { kind: 'rejected'; reason: string; stored: StoredSource }
-  /** A row of a snapshot: what it is depends on the history. */
+  /** A row of a snapshot, to be compared with the history. */
   | { kind: 'snapshot'; document: Extract<MappedDocument, { kind: 'document' }>; stored: StoredSource }
   /** All documents of the entity were deleted. */
   | { kind: 'truncate'; entity: string; at: number; identity: Uint8Array };
@@ -60,23 +58,19 @@ export class ChangeReader {
   readonly #reading: Reading;
   readonly #body: Buffer;
   readonly #tape = new JsonTape();
-  // A line without an id is rejected, so nothing is counted.
+  // Never counts, since a line without an id is rejected.
   readonly #occurrences = new Occurrences();
-  #hasReadEvents = false;
+  /** Whether any CloudEvent or Debezium event was read. */
+  hasReadEvents = false;
 
   constructor(reading: Reading, body: Buffer) {
     this.#reading = reading;
     this.#body = body;
   }
 
-  /** Whether a CloudEvent or an event of Debezium was among what was read. */
-  get hasReadEvents(): boolean {
-    return this.#hasReadEvents;
-  }
-
   /**
-   * The changes of one JSON text, a part of the body: a line of an import, or an event of Debezium. `isAlone`: nothing else is in the
-   * body, so the headers of the request are the event's. Throws Refusal where it nests too deep.
+   * The changes of a JSON text in the body: an import line, or a Debezium event. `isAlone`: it is the whole body, so the
+   * request headers are the event's. Throws a Refusal if it nests too deep.
    */
   read(text: Buffer, { isAlone }: { isAlone: boolean }): ReadChange[] {
     const change = this.#changeOfLine(text);
@@ -84,13 +78,13 @@ export class ChangeReader {
     const value = parsed(text);
     const event = value && readDebeziumEvent(value);
     if (event === undefined) return [change];
-    this.#hasReadEvents = true;
+    this.hasReadEvents = true;
     return this.#changesOf(event, isAlone, () => this.#storedEvent(text));
   }
 
   /** The changes of a CloudEvent as one JSON text. */
   readStructured(text: Buffer, { isAlone }: { isAlone: boolean }): ReadChange[] {
-    this.#hasReadEvents = true;
+    this.hasReadEvents = true;
     const value = parsed(text);
     if (value === undefined)
       return [{ kind: 'rejected', reason: 'cannot be read as JSON', stored: this.#storedEvent(text) }];
@@ -101,9 +95,9 @@ export class ChangeReader {
     );
   }
 
-  /** The changes of a CloudEvent whose data is the body. */
+  /** The changes of a CloudEvent in binary mode: its data is the body. */
   readBinary(body: Buffer): ReadChange[] {
-    this.#hasReadEvents = true;
+    this.hasReadEvents = true;
     const { headers, mapping } = this.#reading;
     return this.#changesOfCloudEvent(
       () => readBinaryEvent(Object.entries(headers), body.toString('utf8')),
@@ -151,7 +145,7 @@ export class ChangeReader {
     const { clientName, mapping } = this.#reading;
     const start = text.byteOffset - this.#body.byteOffset;
     const end = start + text.length;
-    // Small buffers may share memory without being parts of each other.
+    // Small buffers may share memory without overlapping.
     const isPart = text.buffer === this.#body.buffer && start >= 0 && end <= this.#body.length;
     if (!isPart || mapping?.entities.has(entity)) return { line: storedLine(text, clientName, mapping), identity };
     return { start, end, hasActor };
@@ -161,10 +155,10 @@ export class ChangeReader {
     return { line: storedEvent(text, this.#reading.mapping) };
   }
 
-  /** `kept` is what is kept of an event that cannot be mapped. */
+  /** `stored`: what is stored of an event that cannot be mapped. */
   #changesOf(event: ReadEvent, isAlone: boolean, stored: () => StoredSource): ReadChange[] {
     const { mapping, headers, clientName, tenant } = this.#reading;
-    // A batch of Debezium's sink has the headers of its first event alone.
+    // A batch of Debezium's sink has only the headers of its first event.
     const ofEvent = isAlone ? eventHeaders((name) => headers[name]) : {};
     const result = changesOfEvent(mapping, event, ofEvent, { actor: clientName, tenant });
     if (result.kind !== 'changes') return [this.#changeOfOther(result, stored)];
@@ -196,10 +190,10 @@ export class ChangeReader {
   }
 }
 
-/** Undefined where it is no JSON. Throws Refusal where it nests too deep. */
+/** Undefined if it is not JSON. Throws a Refusal if it nests too deep. */
 function parsed(text: Buffer): JsonNode | undefined {
   try {
-    // The envelope of an event is one more level around its documents.
+    // The envelope of an event adds levels around its documents.
     return parseJson(text, maxLevels + 4);
   } catch (error) {
     if (!(error instanceof JsonSyntaxError)) throw error;

@@ -23,7 +23,7 @@ import type { ReadChange } from './read-change.ts';
 type Snapshot = Omit<Extract<ReadChange, { kind: 'snapshot' }>, 'stored'> & { source: ChangeSource };
 type Truncate = Extract<ReadChange, { kind: 'truncate' }>;
 
-/** A change as the route hands it over, with the place of its event in the body. */
+/** A change of a body, with the index of its value. */
 export type Recordable = { index: number } & (IncomingChange | Snapshot | Truncate);
 
 /** Runs the work in its own transaction, with retries of serialization failures. */
@@ -33,11 +33,6 @@ interface Batch extends Omit<IncomingBatch, 'changes'> {
   changes: readonly Recordable[];
   actor: string;
   mapping: Mapping | undefined;
-}
-
-/** The start of a page of the documents that a truncate deletes. */
-interface TruncatePage extends RecordedBatch {
-  next: string | undefined;
 }
 
 /**
@@ -51,7 +46,7 @@ export async function recordRead(
 ): Promise<RecordedBatch> {
   if (batch.strict) return await inOwnTransaction((transaction) => recordWhole(transaction, recordBatch, batch));
   const total = new Total();
-  for (const changes of betweenTruncates(batch.changes)) {
+  for (const changes of divided(batch.changes, ({ kind }) => (kind === 'truncate' ? kind : ''))) {
     const [first] = changes;
     if (first?.kind !== 'truncate') {
       total.add(await inOwnTransaction((transaction) => recordWhole(transaction, recordBatch, { ...batch, changes })));
@@ -62,9 +57,9 @@ export async function recordRead(
   return total;
 }
 
-/** Deletes the documents page by page. Without any the truncate itself is counted. */
+/** Deletes the documents page by page. If there are none, the truncate itself is counted. */
 async function deleteAll(
-  inItsTransaction: InOwnTransaction,
+  inOwnTransaction: InOwnTransaction,
   recordBatch: RecordBatch,
   batch: Batch,
   truncate: Truncate & { index: number },
@@ -73,22 +68,11 @@ async function deleteAll(
   const before = total.counts.read;
   let after: string | undefined;
   do {
-    const page = await inItsTransaction((transaction) => deletePage(transaction, recordBatch, batch, truncate, after));
+    const page = await inOwnTransaction((transaction) => deletePage(transaction, recordBatch, batch, truncate, after));
     total.add(page);
     after = page.next;
   } while (after !== undefined);
   if (total.counts.read === before) addCounts(total.counts, { read: 1, ignored: 1 });
-}
-
-/** The parts of a body: each truncate by itself, and what stands between two. */
-function betweenTruncates(changes: readonly Recordable[]): Recordable[][] {
-  const parts: Recordable[][] = [];
-  for (const change of changes) {
-    const last = parts.at(-1);
-    if (last === undefined || change.kind === 'truncate' || last[0]?.kind === 'truncate') parts.push([change]);
-    else last.push(change);
-  }
-  return parts.length === 0 ? [[]] : parts;
 }
 
 async function recordWhole(
@@ -97,7 +81,7 @@ async function recordWhole(
   batch: Batch,
 ): Promise<RecordedBatch> {
   const total = new Total();
-  for (const part of partsOf(batch.changes)) {
+  for (const part of divided(batch.changes, ({ kind }) => (kind === 'truncate' || kind === 'snapshot' ? kind : ''))) {
     const [first] = part;
     if (first?.kind === 'truncate') {
       await deleteAll((work) => work(transaction), recordBatch, batch, first, total);
@@ -143,14 +127,13 @@ class Total implements RecordedBatch {
   }
 }
 
-/** What can be recorded at once: a truncate by itself, rows of a snapshot together, other changes together. */
-function partsOf(changes: readonly Recordable[]): Recordable[][] {
+/** Consecutive changes of one group. A truncate is alone. */
+function divided(changes: readonly Recordable[], groupOf: (change: Recordable) => string): Recordable[][] {
   const parts: Recordable[][] = [];
   for (const change of changes) {
     const last = parts.at(-1);
-    const [first] = last ?? [];
-    const isLike = first !== undefined && first.kind !== 'truncate' && isSnapshot(first) === isSnapshot(change);
-    if (isLike && change.kind !== 'truncate') last?.push(change);
+    const isLike = last?.[0] !== undefined && groupOf(last[0]) === groupOf(change);
+    if (isLike && change.kind !== 'truncate') last.push(change);
     else parts.push([change]);
   }
   return parts;
@@ -164,7 +147,7 @@ function isIncoming(change: Recordable): change is IncomingChange & { index: num
   return change.kind !== 'snapshot' && change.kind !== 'truncate';
 }
 
-/** A row of a snapshot is a create, an update or no change, by what the history has of its document. */
+/** Rows of a snapshot as creates, updates or no changes, compared with the history. */
 async function compared(
   transaction: DatabaseTransaction,
   { tenant, mapping }: Batch,
@@ -195,7 +178,7 @@ async function deletePage(
   batch: Batch,
   { index, entity, at, identity }: Truncate & { index: number },
   after: string | undefined,
-): Promise<TruncatePage> {
+): Promise<RecordedBatch & { next: string | undefined }> {
   const { tenant, actor, mapping } = batch;
   const page = { after, until: at, limit: documentsAtOnce };
   const { entityIds, next } = await existingDocuments(transaction, tenant, entity, page);

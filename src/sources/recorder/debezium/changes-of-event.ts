@@ -23,17 +23,16 @@ export type EventResult =
   | {
       readonly kind: 'changes';
       readonly changes: readonly MappedChange[];
-      /** The row's change as text, masked, to be kept where a change is refused. */
+      /** The row's change as masked text, stored if it is rejected. */
       readonly content: () => string;
     }
-  /** A row of a snapshot: what is recorded depends on the history (`changeOfSnapshot`). */
+  /** A row of a snapshot, to be compared with the history (`changeOfSnapshot`). */
   | {
       readonly kind: 'snapshot';
       readonly document: Extract<MappedDocument, { kind: 'document' }>;
-      /** The row as text, as `content` of other changes. */
       readonly content: () => string;
     }
-  /** All documents of the entity were deleted. `tenant` is undefined where a column of the rows named it. */
+  /** Deletes all documents of the entity. `tenant`: undefined if a column of the rows would name it. */
   | {
       readonly kind: 'truncate';
       readonly table: TableMapping;
@@ -45,11 +44,11 @@ export type EventResult =
   | { readonly kind: 'rejected'; readonly reason: string };
 
 /**
- * What an event of Debezium becomes by the mapping (recording.md 4). `headers` are those that its sink sent with it.
+ * Maps a Debezium event (recording.md 4). `headers`: those of its request.
  *
  * @example
  * const read = readDebeziumEvent(parseJson(line));
- * if (read !== undefined) changesOfEvent(mapping, read, noHeaders, { actor: 'the client' });
+ * if (read !== undefined) changesOfEvent(mapping, read, {}, { actor: 'the client' });
  */
 export function changesOfEvent(
   mapping: Mapping | undefined,
@@ -154,8 +153,8 @@ class EventMapper {
   }
 
   /**
-   * Only the columns of the id, if all other columns are null, empty or their default. Debezium writes a row in this
-   * form when the database gave it only the key.
+   * Only the columns of the id, if all others are null, empty or default: Debezium's form of a row of which the
+   * database gave only the key.
    */
   #withoutFillings(before: Row, schemas: ReadonlyMap<string, JsonNode>): Row {
     const id = this.#idColumns;
@@ -172,13 +171,13 @@ class EventMapper {
     try {
       return row === undefined || this.#idColumns === undefined ? undefined : idOf(row, this.#idColumns);
     } catch (error) {
-      // The mapping rejects the row with the reason; its identity still tells deliveries of it from other events.
+      // The mapping rejects the row; its identity still distinguishes it.
       if (error instanceof RowRejection) return undefined;
       throw error;
     }
   }
 
-  /** A key that changed comes as a delete and a create, each with the other key in a header: the two are related. */
+  /** A changed key arrives as a delete and a create, each with the other key in a header: relates the two. */
   #withOtherKey(mapped: MappedChange): MappedChange {
     const { oldKey, newKey } = this.#headers;
     const otherKey = this.#event.op === 'd' ? newKey : this.#event.op === 'c' ? oldKey : undefined;
@@ -208,19 +207,19 @@ const fillings: ReadonlySet<string> = new Set([
 
 const zero = /^"?-?0(?:\.0+)?"?$/;
 
-/** The JSON text of a column's default, where its schema tells one. */
+/** The JSON text of a column's default, if its schema has one. */
 function defaultOf(column: string, schema: JsonNode | undefined): string | undefined {
   const value = schema && memberOf(schema, 'default');
   return value && columnValue(column, value, schema);
 }
 
-/** As the mapping names it: with the schema, or with the database where there is none. */
+/** With the schema, or else the database. */
 function tableOf({ source }: DebeziumEvent): string {
   const outer = source.get('schema') || source.get('db') || '';
   return `${outer}.${source.get('table') ?? source.get('collection') ?? ''}`;
 }
 
-/** The members that tell when it happened, and how many of their units a millisecond has. */
+/** Members of `source` with the time, and their units per millisecond. */
 const times: readonly [member: string, units: bigint][] = [
   ['tsus', 1_000n],
   ['tsms', 1n],
@@ -228,8 +227,8 @@ const times: readonly [member: string, units: bigint][] = [
 ];
 
 /**
- * When the source says it happened, in milliseconds since 1970: the first of its times that Annals can record. Some samples of
- * Debezium's connector for MongoDB have nanoseconds where the name says otherwise.
+ * The source's time in milliseconds since 1970: the first that Annals can record. Some samples of Debezium's MongoDB
+ * connector have nanoseconds under another name.
  */
 function timeOf({ source }: DebeziumEvent): number {
   for (const [member, units] of times) {
@@ -241,7 +240,7 @@ function timeOf({ source }: DebeziumEvent): number {
   throw new ColumnRejection('has no "ts_ms" in its "source" that is a time from 1970 to 2100');
 }
 
-/** The beginning of 2101, in milliseconds. */
+/** 2101, in milliseconds. */
 const endOfTime = BigInt(Date.UTC(2101, 0));
 
 function rowOf(side: JsonNode, schemas: ReadonlyMap<string, JsonNode>): Map<string, string | undefined> {

@@ -3,11 +3,11 @@ import { parseIfJson } from '../../../core/json/parse.ts';
 import type { JsonNode } from '../../../core/json/tape.ts';
 import { compactText, sourceText } from '../../../core/json/text.ts';
 
-/** Why a value cannot be recorded. The message names columns and settings, never values. */
+/** The message names columns and settings, never values. */
 export class ColumnRejection extends Error {}
 
 const placeholder = '__debezium_unavailable_value';
-/** How Debezium writes that it does not know a value, by the type of the column. */
+/** Debezium's texts for an unknown value, by column type. */
 const unavailableTexts: ReadonlySet<string> = new Set([
   JSON.stringify(placeholder),
   JSON.stringify([placeholder]),
@@ -27,8 +27,8 @@ export function isUnavailable(value: JsonNode): boolean {
 }
 
 /**
- * The JSON text of a column's value in a document. With its schema, decimals are numbers, JSON is walked, bytes are hexadecimal and
- * times are text; without one the value stays as it is.
+ * The JSON text of a column's value. With a schema, decimals are numbers, JSON is parsed, bytes are hexadecimal and
+ * times are text; without one the value is unchanged.
  */
 export function columnValue(column: string, value: JsonNode, schema: JsonNode | undefined): string {
   if (kindOf(value) === 'null') return 'null';
@@ -120,7 +120,7 @@ function array(value: JsonNode, schema: JsonNode, column: string): string {
     .join(',')}]`;
 }
 
-/** A count since 1970 as the text of a date, a timestamp without a zone, or a time of day. */
+/** A count since 1970 as a date, a timestamp without zone, or a time of day. */
 function ofEpoch(value: JsonNode, milliseconds: bigint, parts: bigint, as: 'date' | 'timestamp' | 'time'): string {
   const text = sourceText(value);
   if (!/^-?\d{1,19}$/.test(text)) return compactText(value);

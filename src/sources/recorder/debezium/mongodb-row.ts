@@ -16,15 +16,15 @@ import { emptyContainer, type Tree, textOfTree, treeAt, treeOf } from '../../../
 import { ColumnRejection } from './column-value.ts';
 import type { DebeziumEvent } from './read-event.ts';
 
-/** The sides of a MongoDB event: a document's top-level members are its columns. */
+/** The sides of a MongoDB event. A document's top-level members are its columns. */
 export interface MongodbSides {
   readonly before: Row | undefined;
   readonly after: Row | undefined;
-  /** Of an update without the document: the values that are known to have changed. */
+  /** The changed values of an update without the document. */
   readonly values: readonly ChangedValue[] | undefined;
 }
 
-/** `key` is the document's id as JSON text, where a header of the request has it. */
+/** `key`: the document's id as JSON text, from a request header. */
 export function mongodbSides(event: DebeziumEvent, key: string | undefined): MongodbSides {
   const before = documentOf(event.before, 'before');
   const after = documentOf(event.after, 'after');
@@ -117,8 +117,8 @@ export function idOfKey(key: JsonNode): string {
 }
 
 /**
- * MongoDB's extended JSON (versions 1 and 2) as plain JSON text: numbers with their digits, ids and dates as text, bytes as
- * hexadecimal. Types that JSON has nothing for (timestamps, regular expressions, code) stay as they are.
+ * MongoDB's extended JSON (versions 1 and 2) as plain JSON: numbers with their digits, ids and dates as text, bytes as
+ * hexadecimal. Types without a JSON form (timestamps, regular expressions, code) are unchanged.
  *
  * @example
  * plainJson(parseJson('{"_id":{"$oid":"5f"},"n":{"$numberLong":"1004"}}')); // '{"_id":"5f","n":1004}'

@@ -5,96 +5,25 @@ import type { JsonNode } from '../../../core/json/tape.ts';
 import { compactText } from '../../../core/json/text.ts';
 import { identityLength } from '../../../recording/change.ts';
 
-/** The headers of Debezium's HTTP sink. */
-export interface EventHeaders {
-  /** The key of the record, where a transformation puts it into a header named `key`. */
-  readonly key?: JsonNode | undefined;
-  /** The other key of a row whose key changed. */
-  readonly oldKey?: JsonNode | undefined;
-  readonly newKey?: JsonNode | undefined;
-}
-
-/** The prefix that the sink puts before its headers where "headers.prefix" is not set. */
-const headerPrefix = 'x-debezium-';
-
-/**
- * Reads the headers of a request. `header` gives one by its name in lower case. The sink writes them in base64, or as
- * plain text where "headers.encode.base64" is false. A header that cannot be read counts as missing.
- */
-export function eventHeaders(header: (name: string) => string | undefined): EventHeaders {
-  return {
-    key: keyOf(header(`${headerPrefix}key`)),
-    oldKey: keyOf(header(`${headerPrefix}__debezium.oldkey`)),
-    newKey: keyOf(header(`${headerPrefix}__debezium.newkey`)),
-  };
-}
-
-/** The columns of a key that is a struct. */
-export function keyColumnsOf(key: JsonNode | undefined): readonly string[] | undefined {
-  return key !== undefined && kindOf(key) === 'object' ? [...membersOf(key).keys()] : undefined;
-}
-
-function keyOf(text: string | undefined): JsonNode | undefined {
-  if (text === undefined || text === '') return undefined;
-  const decoded = Buffer.from(text, 'base64');
-  const isBase64 = decoded.toString('base64') === text;
-  return (
-    (isBase64 ? keyOfText(decoded.toString('utf8')) : undefined) ??
-    keyOfText(text) ??
-    parseJson(JSON.stringify(text.toWellFormed()))
-  );
-}
-
-function keyOfText(text: string): JsonNode | undefined {
-  const key = parseIfJson(text, 100);
-  const payload = key && kindOf(key) === 'object' ? memberOf(key, 'payload') : undefined;
-  return payload !== undefined && kindOf(payload) === 'object' ? payload : key;
-}
-
-/**
- * The members of `source` that identify a change. The connector's version and the times of the envelope do not: they
- * can differ between two deliveries of one event.
- */
-const sourceMembers = 'name db schema table collection lsn txid gtid file pos row tsms ord lsid txnnumber'.split(' ');
-
-/**
- * The identity of a change that Debezium emitted: the same for each delivery of an event, unique per event
- * (recording.md 4). `id`: the document's.
- */
-export function identityOfEvent(
-  { op, source, before, after, updateDescription }: DebeziumEvent,
-  id: string | undefined,
-): Buffer {
-  const text = JSON.stringify([
-    ...sourceMembers.map((member) => source.get(member) ?? null),
-    op,
-    id ?? null,
-    before === undefined ? null : compactText(before),
-    after === undefined ? ((updateDescription && compactText(updateDescription)) ?? null) : compactText(after),
-  ]);
-  return hash('sha256', `annals:debezium:${text}`, 'buffer').subarray(0, identityLength);
-}
-
 /** A change event of Debezium, without its envelope. */
 export interface DebeziumEvent {
   /** c, u, d, r or t. */
   readonly op: string;
-  /** The members of `source` by their names in lower case and without `_`: that is how CloudEvents name them. */
+  /** Members of `source`, with names as in CloudEvents: lower case, without `_`. */
   readonly source: ReadonlyMap<string, string>;
   readonly before: JsonNode | undefined;
   readonly after: JsonNode | undefined;
   readonly updateDescription: JsonNode | undefined;
-  /** The schema of the columns, where the event has one. */
+  /** The columns' schema, if the event has it. */
   readonly schema: JsonNode | undefined;
 }
 
 export type ReadEvent =
   | { readonly kind: 'event'; readonly event: DebeziumEvent }
-  /** A tombstone, a heartbeat, a transaction marker, a schema change or a message: nothing to record. */
+  /** A tombstone, heartbeat, transaction marker, schema change or message. */
   | { readonly kind: 'ignored' }
   | { readonly kind: 'rejected'; readonly reason: string };
 
-/** A value of Debezium's envelope with its schema, where there is one. */
 interface Envelope {
   readonly payload: JsonNode;
   readonly schema: JsonNode | undefined;
@@ -106,7 +35,7 @@ const isFlattened =
   'is a flattened record, which does not tell what changed: take ExtractNewRecordState (or ExtractNewDocumentState) out of "transforms"';
 
 /**
- * Reads one value that Debezium emitted as JSON, with or without its schema. Undefined: it is not Debezium's. `null` is a tombstone.
+ * Reads a JSON value emitted by Debezium, with or without its schema. Undefined: not Debezium's. `null` is a tombstone.
  *
  * @example
  * readDebeziumEvent(parseJson('{"op":"c","source":{…},"before":null,"after":{"id":1}}'));
@@ -192,7 +121,7 @@ const prefix = 'iodebezium';
 /** The members of `source` in the attributes of a CloudEvent. */
 function sourceOfAttributes(attributes: ReadonlyMap<string, string>): Map<string, string> {
   const names = [...attributes.keys()].filter((name) => name.startsWith(prefix));
-  // The id of the transaction's metadata is `iodebeziumtxid`, and that of the source `iodebeziumtxId`. The latter counts.
+  // `iodebeziumtxid` is of the transaction's metadata, `iodebeziumtxId` of the source. The latter takes precedence.
   const [lower = [], mixed = []] = [true, false].map((is) =>
     names.filter((name) => (name === name.toLowerCase()) === is),
   );
@@ -211,4 +140,74 @@ function isHousekeeping(members: ReadonlyMap<string, JsonNode>): boolean {
 
 function isKind(node: JsonNode | undefined, kind: JsonKind): node is JsonNode {
   return node !== undefined && kindOf(node) === kind;
+}
+
+/** The headers of Debezium's HTTP sink. */
+export interface EventHeaders {
+  /** The record's key, if a transformation puts it into a header `key`. */
+  readonly key?: JsonNode | undefined;
+  /** The other key of a row whose key changed. */
+  readonly oldKey?: JsonNode | undefined;
+  readonly newKey?: JsonNode | undefined;
+}
+
+/** The sink's default for "headers.prefix". */
+const headerPrefix = 'x-debezium-';
+
+/**
+ * Reads request headers. `header` gets a lower-case name. The sink encodes them in base64, or with
+ * "headers.encode.base64" false as plain text. Unreadable headers count as missing.
+ */
+export function eventHeaders(header: (name: string) => string | undefined): EventHeaders {
+  return {
+    key: keyOf(header(`${headerPrefix}key`)),
+    oldKey: keyOf(header(`${headerPrefix}__debezium.oldkey`)),
+    newKey: keyOf(header(`${headerPrefix}__debezium.newkey`)),
+  };
+}
+
+/** The columns of a key that is a struct. */
+export function keyColumnsOf(key: JsonNode | undefined): readonly string[] | undefined {
+  return key !== undefined && kindOf(key) === 'object' ? [...membersOf(key).keys()] : undefined;
+}
+
+function keyOf(text: string | undefined): JsonNode | undefined {
+  if (text === undefined || text === '') return undefined;
+  const decoded = Buffer.from(text, 'base64');
+  const isBase64 = decoded.toString('base64') === text;
+  return (
+    (isBase64 ? keyOfText(decoded.toString('utf8')) : undefined) ??
+    keyOfText(text) ??
+    parseJson(JSON.stringify(text.toWellFormed()))
+  );
+}
+
+function keyOfText(text: string): JsonNode | undefined {
+  const key = parseIfJson(text, 100);
+  const payload = key && kindOf(key) === 'object' ? memberOf(key, 'payload') : undefined;
+  return payload !== undefined && kindOf(payload) === 'object' ? payload : key;
+}
+
+/**
+ * The members of `source` that identify a change. The connector's version and the times of the envelope do not: they
+ * can differ between two deliveries of one event.
+ */
+const sourceMembers = 'name db schema table collection lsn txid gtid file pos row tsms ord lsid txnnumber'.split(' ');
+
+/**
+ * The identity of a change that Debezium emitted: the same for each delivery of an event, unique per event
+ * (recording.md 4). `id`: the document's.
+ */
+export function identityOfEvent(
+  { op, source, before, after, updateDescription }: DebeziumEvent,
+  id: string | undefined,
+): Buffer {
+  const text = JSON.stringify([
+    ...sourceMembers.map((member) => source.get(member) ?? null),
+    op,
+    id ?? null,
+    before === undefined ? null : compactText(before),
+    after === undefined ? ((updateDescription && compactText(updateDescription)) ?? null) : compactText(after),
+  ]);
+  return hash('sha256', `annals:debezium:${text}`, 'buffer').subarray(0, identityLength);
 }
