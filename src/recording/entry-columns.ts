@@ -3,8 +3,7 @@ import { hashOf } from '../core/text-hash.ts';
 import type { Change, RelatedItem } from './change.ts';
 import { type PathColumns, pathColumns } from './path-names.ts';
 
-/** The distinct kinds of a batch. */
-export interface KindColumns {
+interface KindColumns {
   lookups: Buffer[];
   entities: string[];
   types: string[];
@@ -12,13 +11,13 @@ export interface KindColumns {
   relatedEntities: string[];
 }
 
-export interface ActorColumns {
+interface ActorColumns {
   lookups: Buffer[];
   names: string[];
 }
 
 /** The distinct related items of each entry. */
-export interface RelatedColumns {
+interface RelatedColumns {
   /** 1-based index of the entry. */
   entries: number[];
   /** 1-based index of the item within its entry. */
@@ -28,24 +27,14 @@ export interface RelatedColumns {
   entityIds: string[];
 }
 
-/** A batch of changes in columns. `kinds` and `actors` of entries are 1-based indexes into the lists. */
+/** What is derived from a batch of changes. `kinds` and `actors` of entries are 1-based indexes into the lists. */
 export interface EntryColumns {
   kind: KindColumns;
   actor: ActorColumns;
-  ats: number[];
   kinds: number[];
   actors: number[];
   documents: Buffer[];
-  identities: Uint8Array[];
-  entityIds: string[];
-  names: (string | null)[];
-  schemaVersions: (string | null)[];
-  related: (string | null)[];
   relatedItem: RelatedColumns;
-  paths: string[];
-  /** Empty if no entry has any: PostgreSQL then uses null for all. */
-  marks: (string | null)[];
-  contexts: (string | null)[];
   path: PathColumns;
 }
 
@@ -56,8 +45,7 @@ export function entryColumns(tenant: string, changes: readonly Change[]): EntryC
   const actorPlaces = new Map<string, number>();
 
   function placeOfKind({ entity, type, related }: Change): number {
-    const names = related.map((item) => item.entity);
-    const relatedEntities = names.length < 2 ? names : [...new Set(names)].sort();
+    const relatedEntities = relatedEntitiesOf(related);
     // NUL separates names, which cannot contain it; cheaper than JSON.
     const key = `${type}\0${entity}\0${relatedEntities.join('\0')}`;
     return kindPlaces.getOrInsertComputed(key, () => {
@@ -78,21 +66,18 @@ export function entryColumns(tenant: string, changes: readonly Change[]): EntryC
   return {
     kind,
     actor,
-    ats: changes.map((change) => change.at),
     kinds: changes.map(placeOfKind),
     actors: changes.map((change) => placeOfActor(change.actor)),
     documents: changes.map((change) => documentHash(change.entityId)),
-    identities: changes.map((change) => change.identity),
-    entityIds: changes.map((change) => change.entityId),
-    names: changes.map((change) => change.name ?? null),
-    schemaVersions: changes.map((change) => change.schemaVersion ?? null),
-    related: changes.map((change) => (change.related.length === 0 ? null : relatedText(change))),
     relatedItem: relatedColumns(changes),
-    paths: changes.map((change) => change.paths),
-    marks: rareColumn(changes, (change) => change.marks),
-    contexts: rareColumn(changes, (change) => change.context),
     path: pathColumns(tenant, changes),
   };
+}
+
+/** The distinct related entities of a kind. */
+export function relatedEntitiesOf(related: readonly RelatedItem[]): string[] {
+  const names = related.map((item) => item.entity);
+  return names.length < 2 ? names : [...new Set(names)].sort();
 }
 
 function relatedColumns(changes: readonly Change[]): RelatedColumns {
@@ -122,12 +107,6 @@ function distinctItems(related: readonly RelatedItem[]): Iterable<[number, Relat
   return firstPlaces.values();
 }
 
-function rareColumn(changes: readonly Change[], memberOf: (change: Change) => string | undefined): (string | null)[] {
-  return changes.some((change) => memberOf(change) !== undefined)
-    ? changes.map((change) => memberOf(change) ?? null)
-    : [];
-}
-
 const documentHashes = new Map<string, Buffer>();
 const maxDocumentHashes = 20_000;
 clearOnErasure(documentHashes);
@@ -145,8 +124,4 @@ function documentHash(entityId: string): Buffer {
 /** The lookup hash of a kind. */
 export function hashOfKind(entity: string, type: string, relatedEntities: readonly string[]): Buffer {
   return hashOf(JSON.stringify([entity, type, relatedEntities]));
-}
-
-function relatedText(change: Change): string {
-  return JSON.stringify(change.related.map(({ entity, entityId }) => ({ entity, entityId })));
 }

@@ -2,7 +2,6 @@ import type { Sealer } from '../core/sealing.ts';
 import type { Database, DatabaseTransaction } from '../postgres/database.ts';
 import { inTransaction } from '../postgres/transaction.ts';
 import type { Change, Outcome, RecordChanges, RecordedBy } from './change.ts';
-import { type EntryColumns, entryColumns } from './entry-columns.ts';
 import { findErased, findKnownErased, refuseErased } from './erased-changes.ts';
 import { type BatchInput, batchInput, compareEntries, insertEntries } from './store.ts';
 
@@ -42,8 +41,8 @@ interface Recording {
   recordedBy: RecordedBy;
   /** Missing if the changes cannot be sent again. */
   sealer: Sealer | undefined;
-  /** The columns of all changes. */
-  prepared?: Prepared;
+  /** The input of all changes, if built in advance. */
+  input?: BatchInput;
 }
 
 /** Records the changes that were not erased; erased ones are duplicates. */
@@ -51,13 +50,13 @@ async function recordUnerased(
   transaction: DatabaseTransaction,
   tenant: string,
   changes: readonly Change[],
-  { now, recordedBy, sealer, prepared }: Recording,
+  { now, recordedBy, sealer, input }: Recording,
 ): Promise<readonly Outcome[]> {
   const erased = sealer && (await findKnownErased(transaction, sealer, tenant, changes));
   const isOpen = (index: number) => erased?.[index] !== true;
   const open = changes.filter((_change, index) => isOpen(index));
-  const ready = prepared !== undefined && open.length === changes.length ? prepared : prepare(tenant, open);
-  const { outcomes, hasErased } = await recordPrepared(transaction, tenant, ready, now, recordedBy);
+  const ofOpen = input !== undefined && open.length === changes.length ? input : batchInput(tenant, open);
+  const { outcomes, hasErased } = await recordInput(transaction, tenant, ofOpen, now, recordedBy);
   if (hasErased && sealer !== undefined) {
     const recorded = open.filter((_change, index) => outcomes[index] === 'recorded');
     await refuseErased(transaction, sealer, tenant, recorded);
@@ -79,67 +78,43 @@ export const maxRetries = 20;
 
 /** The recorder of imports: a transaction per batch, retried if it fails to serialize. */
 export function createRecorder(db: Database, tenant: string, now: () => number, sealer?: Sealer): RecordChanges {
-  const prepared = (batch: readonly Change[]) => {
-    const ready = prepare(tenant, batch);
-    const recording = () => ({ now: now(), recordedBy: { way: 'import' }, sealer, prepared: ready }) as const;
+  const prepare = (batch: readonly Change[]) => {
+    const input = batchInput(tenant, batch);
     return () =>
-      inTransaction(db, (transaction) => recordUnerased(transaction, tenant, batch, recording()), {
-        retries: maxRetries,
-      });
+      inTransaction(
+        db,
+        (transaction) =>
+          recordUnerased(transaction, tenant, batch, { now: now(), recordedBy: { way: 'import' }, sealer, input }),
+        { retries: maxRetries },
+      );
   };
-  return Object.assign((batch: readonly Change[]) => prepared(batch)(), { prepare: prepared });
+  return Object.assign((batch: readonly Change[]) => prepare(batch)(), { prepare });
 }
 
-interface Prepared {
-  columns: EntryColumns;
-  input: BatchInput;
-}
-
-function prepare(tenant: string, changes: readonly Change[]): Prepared {
-  const columns = entryColumns(tenant, changes);
-  return { columns, input: batchInput(columns) };
-}
-
-async function recordPrepared(
+async function recordInput(
   transaction: DatabaseTransaction,
   tenant: string,
-  { columns, input }: Prepared,
+  input: BatchInput,
   now: number,
   recordedBy: RecordedBy,
 ): Promise<{ outcomes: readonly Outcome[]; hasErased: boolean }> {
-  if (columns.ats.length === 0) return { outcomes: [], hasErased: false };
+  const { changes } = input;
+  if (changes.length === 0) return { outcomes: [], hasErased: false };
   const { horizon, inserted, hasErased } = await insertEntries(transaction, tenant, now, input, recordedBy);
-  if (inserted === 'all') return { outcomes: columns.ats.map(() => 'recorded'), hasErased };
-  const fresh = new Set(inserted.map(({ at, identity }) => keyOf(at, identity.replaceAll('-', ''))));
-  const outcomes = columns.ats.map((at, index): Outcome | undefined => {
+  if (inserted === 'all') return { outcomes: changes.map(() => 'recorded'), hasErased };
+  const fresh = new Set(inserted.map(({ at, identity }) => `${at} ${identity.replaceAll('-', '')}`));
+  const known = changes.map(({ at, identity }): Outcome | undefined => {
     if (at < horizon) return 'expired';
     // Among equal identities in a batch, the first was inserted.
-    const identity = Buffer.from(columns.identities[index] ?? []).toString('hex');
-    return fresh.delete(keyOf(at, identity)) ? 'recorded' : undefined;
+    return fresh.delete(`${at} ${Buffer.from(identity).toString('hex')}`) ? 'recorded' : undefined;
   });
-  return { outcomes: await settle(transaction, tenant, columns, outcomes), hasErased };
-}
-
-/** Distinguishes duplicates from conflicts with the same identity. */
-async function settle(
-  transaction: DatabaseTransaction,
-  tenant: string,
-  columns: EntryColumns,
-  outcomes: readonly (Outcome | undefined)[],
-): Promise<Outcome[]> {
-  const open = [...outcomes.keys()].filter((index) => outcomes[index] === undefined);
-  if (open.length === 0) return outcomes.filter((outcome) => outcome !== undefined);
-  const same = await compareEntries(transaction, tenant, columns, open);
-  const settled = new Map(
-    open.map((index, position): [number, Outcome] => {
-      // Retention may have dropped the entry between the two statements.
-      const equal = same[position];
-      return [index, equal === undefined ? 'expired' : equal ? 'duplicate' : 'conflict'];
-    }),
-  );
-  return outcomes.map((outcome, index) => outcome ?? settled.get(index) ?? 'conflict');
-}
-
-function keyOf(at: number, identity: string): string {
-  return `${at} ${identity}`;
+  const existing = changes.filter((_change, index) => known[index] === undefined);
+  const same = (existing.length === 0 ? [] : await compareEntries(transaction, tenant, existing)).values();
+  const outcomes = known.map((outcome): Outcome => {
+    if (outcome !== undefined) return outcome;
+    const isSame = same.next().value;
+    // Retention may have dropped the entry between the two statements.
+    return isSame === undefined ? 'expired' : isSame ? 'duplicate' : 'conflict';
+  });
+  return { outcomes, hasErased };
 }

@@ -1,5 +1,5 @@
 import { CompiledQuery } from 'kysely';
-import { uuidOf } from '../core/text-hash.ts';
+import { hashOf, uuidOf } from '../core/text-hash.ts';
 import {
   CompositeArray,
   type CompositeField,
@@ -12,7 +12,7 @@ import {
 } from '../postgres/binary-arrays.ts';
 import type { Connection, DatabaseTransaction } from '../postgres/database.ts';
 import type { Change, RecordedBy } from './change.ts';
-import type { EntryColumns } from './entry-columns.ts';
+import { entryColumns, hashOfKind, relatedEntitiesOf } from './entry-columns.ts';
 
 export interface InsertedEntry {
   at: number;
@@ -22,31 +22,32 @@ export interface InsertedEntry {
 
 /** A batch as `record_entries` takes it, built before its transaction begins. */
 export interface BatchInput {
+  readonly changes: readonly Change[];
   /** An array of `change_input`. */
   readonly entries: Buffer;
   /** The fields of `change_batch` before those of the recorder. */
   readonly shared: readonly CompositeField[];
 }
 
-export function batchInput(columns: EntryColumns): BatchInput {
+export function batchInput(tenant: string, changes: readonly Change[]): BatchInput {
+  const { kind, actor, kinds, actors, documents, path, relatedItem } = entryColumns(tenant, changes);
   const array = new CompositeArray(13);
-  for (const [index, at] of columns.ats.entries()) {
+  for (const [index, change] of changes.entries()) {
     array.begin();
-    array.int8(at);
-    array.int4(columns.kinds[index] as number);
-    array.int4(columns.actors[index] as number);
-    array.uuid(columns.documents[index] as Uint8Array);
-    array.uuid(columns.identities[index] as Uint8Array);
-    array.int4s(columns.path.ofEntries[index] as number[]);
-    array.text(columns.entityIds[index]);
-    array.text(columns.names[index]);
-    array.text(columns.schemaVersions[index]);
-    array.text(columns.related[index]);
-    array.text(columns.paths[index]);
-    array.text(columns.marks[index]);
-    array.text(columns.contexts[index]);
+    array.int8(change.at);
+    array.int4(kinds[index] as number);
+    array.int4(actors[index] as number);
+    array.uuid(documents[index] as Uint8Array);
+    array.uuid(change.identity);
+    array.int4s(path.ofEntries[index] as number[]);
+    array.text(change.entityId);
+    array.text(change.name);
+    array.text(change.schemaVersion);
+    array.text(relatedText(change));
+    array.text(change.paths);
+    array.text(change.marks);
+    array.text(change.context);
   }
-  const { kind, actor, path, relatedItem } = columns;
   const shared: CompositeField[] = [
     compositeField.uuids(kind.lookups),
     compositeField.texts(kind.entities),
@@ -64,7 +65,13 @@ export function batchInput(columns: EntryColumns): BatchInput {
     compositeField.texts(relatedItem.entities),
     compositeField.texts(relatedItem.entityIds),
   ];
-  return { entries: array.end(), shared };
+  return { changes, entries: array.end(), shared };
+}
+
+function relatedText({ related }: Change): string | undefined {
+  return related.length === 0
+    ? undefined
+    : JSON.stringify(related.map(({ entity, entityId }) => ({ entity, entityId })));
 }
 
 /**
@@ -138,25 +145,24 @@ async function inputType(transaction: DatabaseTransaction): Promise<number> {
 export async function compareEntries(
   transaction: DatabaseTransaction,
   tenant: string,
-  columns: EntryColumns,
-  indexes: readonly number[],
+  changes: readonly Change[],
 ): Promise<(boolean | undefined)[]> {
-  const pick = <Value>(values: readonly Value[]) => indexes.map((place) => values[place] as Value);
-  const pickOrNull = (values: readonly (string | null)[]) => indexes.map((place) => values[place] ?? null);
+  const texts = (memberOf: (change: Change) => string | undefined) =>
+    textArray(changes.map((change) => memberOf(change) ?? null));
   const { rows } = await transaction.executeQuery<{ same: boolean | null }>(
     CompiledQuery.raw(compareStatement, [
       tenant,
-      int8Array(pick(columns.ats)),
-      uuidArray(pick(columns.identities)),
-      uuidArray(pick(columns.kinds).map((kind) => columns.kind.lookups[kind - 1] as Buffer)),
-      uuidArray(pick(columns.actors).map((actor) => columns.actor.lookups[actor - 1] as Buffer)),
-      textArray(pick(columns.entityIds)),
-      textArray(pick(columns.names)),
-      textArray(pick(columns.schemaVersions)),
-      textArray(pick(columns.related)),
-      textArray(pick(columns.paths)),
-      textArray(pickOrNull(columns.marks)),
-      textArray(pickOrNull(columns.contexts)),
+      int8Array(changes.map(({ at }) => at)),
+      uuidArray(changes.map(({ identity }) => identity)),
+      uuidArray(changes.map(({ entity, type, related }) => hashOfKind(entity, type, relatedEntitiesOf(related)))),
+      uuidArray(changes.map(({ actor }) => hashOf(actor))),
+      texts(({ entityId }) => entityId),
+      texts(({ name }) => name),
+      texts(({ schemaVersion }) => schemaVersion),
+      texts(relatedText),
+      texts(({ paths }) => paths),
+      texts(({ marks }) => marks),
+      texts(({ context }) => context),
     ]),
   );
   return rows.map((row) => row.same ?? undefined);
