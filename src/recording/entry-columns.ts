@@ -28,7 +28,7 @@ interface RelatedColumns {
 }
 
 /** What is derived from a batch of changes. `kinds` and `actors` of entries are 1-based indexes into the lists. */
-export interface EntryColumns {
+interface EntryColumns {
   kind: KindColumns;
   actor: ActorColumns;
   kinds: number[];

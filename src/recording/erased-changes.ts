@@ -18,7 +18,7 @@ const tenantsWithErasures = new Set<string>();
 /**
  * An erased change was recorded again, since this process did not know of the erasure. The transaction must be retried.
  */
-export class ErasedMeanwhile extends Error {
+class ErasedMeanwhile extends Error {
   override readonly name = 'ErasedMeanwhile';
   /** The code of a serialization failure, so that the transaction is retried. */
   readonly code = '40001';
@@ -128,7 +128,7 @@ export const sealedErasureKey: SealedColumn = {
 const opened = new WeakMap<Sealer, Map<string, ErasureKey>>();
 
 /** The key; undefined if nothing was erased yet. Throws an OperatorError if no secret key opens it. */
-export async function findErasureKey(db: Connection, sealer: Sealer): Promise<ErasureKey | undefined> {
+async function findErasureKey(db: Connection, sealer: Sealer): Promise<ErasureKey | undefined> {
   const { rows } = await sql<{ sealed: Uint8Array | null }>`select erasure_key as sealed from installation`.execute(db);
   const sealed = rows[0]?.sealed ?? undefined;
   if (sealed === undefined) return undefined;

@@ -9,7 +9,7 @@ export const maxNameLength = 1_000;
  * Visits the keys of the JSON text of `paths`, unquoted but with JSON escapes, until the visitor returns false. The
  * text must be compact, with an object for each value, as recording writes it.
  */
-export function visitKeysOfPaths(paths: string, visit: (key: string) => boolean): void {
+function visitKeysOfPaths(paths: string, visit: (key: string) => boolean): void {
   let start = paths.indexOf('"');
   while (start !== -1) {
     const end = endOfString(paths, start);
@@ -26,7 +26,7 @@ export function visitKeysOfPaths(paths: string, visit: (key: string) => boolean)
  * @example
  * nameOfKey('items.0.quantity'); // 'items.*.quantity'
  */
-export function nameOfKey(key: string): string | undefined {
+function nameOfKey(key: string): string | undefined {
   if (key.length > 6 * maxNameLength) return undefined;
   const path: string = key.includes('\\') ? JSON.parse(`"${key}"`) : key;
   if (path.length > maxNameLength || path.includes('\0') || !path.isWellFormed()) return undefined;
@@ -93,7 +93,7 @@ export interface PathColumns {
 }
 
 /** The parts of an entry that its path numbers depend on. */
-export interface EntryWithPaths {
+interface EntryWithPaths {
   readonly entity: string;
   /** JSON text. */
   readonly paths: string;

@@ -18,7 +18,7 @@ export interface Receipt {
   readonly [more: string]: unknown;
 }
 
-export interface WrittenReceipt {
+interface WrittenReceipt {
   readonly position: number;
   /** JSON text in one line. */
   readonly body: string;

@@ -14,7 +14,7 @@ import type { Connection, DatabaseTransaction } from '../postgres/database.ts';
 import type { Change, RecordedBy } from './change.ts';
 import { entryColumns, hashOfKind, relatedEntitiesOf } from './entry-columns.ts';
 
-export interface InsertedEntry {
+interface InsertedEntry {
   at: number;
   /** As a UUID with dashes. */
   identity: string;

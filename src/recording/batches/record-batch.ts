@@ -29,17 +29,9 @@ export interface IncomingBatch {
 }
 
 /** Changes of a batch by outcome. `read` is the sum of the others. */
-export interface BatchCounts {
-  read: number;
-  recorded: number;
-  unchanged: number;
-  duplicate: number;
-  expired: number;
-  ignored: number;
-  rejected: number;
-}
+export type BatchCounts = ReturnType<typeof noCounts>;
 
-export function noCounts(): BatchCounts {
+export function noCounts() {
   return { read: 0, recorded: 0, unchanged: 0, duplicate: 0, expired: 0, ignored: 0, rejected: 0 };
 }
 
@@ -83,7 +75,7 @@ export class RejectedChangesError extends Error {
 /** Maximum milliseconds by which a change may be ahead of the clock. */
 export const maxAhead = 5 * 60_000;
 
-export interface BatchRecorderOptions {
+interface BatchRecorderOptions {
   sealer: Sealer;
   /** Milliseconds since 1970. */
   now: () => number;

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type Generated, sql } from 'kysely';
+import { sql } from 'kysely';
 import type { Sealer } from '../../core/sealing.ts';
 import type { Connection, DatabaseTransaction } from '../../postgres/database.ts';
 import type { SealedColumn } from '../../postgres/reseal.ts';
@@ -36,7 +36,7 @@ export interface RejectedContent {
 }
 
 /** A rejected change as a row. Its id is deterministic, so a change that comes again is stored once. */
-export interface RejectedRow {
+interface RejectedRow {
   id: string;
   position: string;
   reason: string;
@@ -60,14 +60,11 @@ export function rejectedRow(
   const identity = source.identity === undefined ? undefined : Buffer.from(source.identity).toString('hex');
   const { way, by = '' } = recordedBy;
   const key = line ?? identity ?? `${source.position} ${reason}`;
-  const id = hash('sha256', JSON.stringify(['annals:rejected', tenant, way, by, key]), 'hex').slice(0, 32);
-  const content: RejectedContent | undefined =
-    line === undefined ? undefined : { tenant, line, identity, client, isRow: source.isRow };
-  const sealed =
-    content === undefined
-      ? null
-      : sealer.seal(Buffer.from(JSON.stringify(content)), purposeOf(storedTenant, uuidOf(id)));
-  return { id: uuidOf(id), position: source.position, reason, sealed };
+  const id = uuidOf(hash('sha256', JSON.stringify(['annals:rejected', tenant, way, by, key]), 'hex').slice(0, 32));
+  const seal = (content: RejectedContent) =>
+    sealer.seal(Buffer.from(JSON.stringify(content)), purposeOf(storedTenant, id));
+  const sealed = line === undefined ? null : seal({ tenant, line, identity, client, isRow: source.isRow });
+  return { id, position: source.position, reason, sealed };
 }
 
 /** Throws if no secret key opens it. The message names only the row. */
@@ -183,21 +180,4 @@ export async function deleteRejectedBatch(db: Connection, tenant: string, count:
 
 export async function updateReason(db: Connection, tenant: string, id: string, reason: string): Promise<void> {
   await sql`update change_rejected set reason = ${reason} where tenant = ${tenant} and id = ${id}::uuid`.execute(db);
-}
-
-interface ChangeRejectedTable {
-  tenant: string;
-  id: string;
-  way: string;
-  recorder: string | null;
-  position: string;
-  reason: string;
-  sealed: Uint8Array | null;
-  kept_at: Generated<Date>;
-}
-
-declare module '../../postgres/tables.ts' {
-  interface Tables {
-    change_rejected: ChangeRejectedTable;
-  }
 }

@@ -23,7 +23,7 @@ export interface WrittenDocument<Own> extends Pick<RecordedDocument, 'name' | 'r
 }
 
 /** How documents of one kind are stored. `Sent`: the client's input, with the version that it expects. */
-export interface DocumentKind<Sent, Own> extends Pick<RecordedDocument, 'entity' | 'schemaVersion'> {
+interface DocumentKind<Sent, Own> extends Pick<RecordedDocument, 'entity' | 'schemaVersion'> {
   /** In messages: `agent`. */
   readonly noun: string;
   readonly table: DocumentTable<Own>;

@@ -3,7 +3,7 @@ import { parseJson } from '../../core/json/parse.ts';
 import { compactText } from '../../core/json/text.ts';
 
 /** Runs a statement on the source: a `pg.Client` or `pg.Pool`. */
-export interface SourceQueries {
+interface SourceQueries {
   query<Row extends object>(text: string, values: unknown[]): Promise<{ rows: Row[] }>;
 }
 

@@ -13,7 +13,7 @@ export interface SourceChange {
   content(): string;
 }
 
-export interface RecordMappedOptions {
+interface RecordMappedOptions {
   readonly recordBatch: RecordBatch;
   readonly recordedBy: RecordedBy;
   readonly strict: boolean;

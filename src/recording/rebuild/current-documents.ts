@@ -46,13 +46,13 @@ select requested.ordinal, entry.*
      order by e.at, e.sequence) as entry
  order by requested.ordinal`;
 
-export interface ExistingDocuments {
+interface ExistingDocuments {
   entityIds: string[];
   /** The key of the next page; undefined after the last one. */
   next: string | undefined;
 }
 
-export interface ExistingPage {
+interface ExistingPage {
   /** `next` of the previous page. */
   after: string | undefined;
   limit: number;

@@ -14,9 +14,9 @@ export interface CapturedBatch {
   readonly truncate: Truncate | undefined;
 }
 
-export type RecordCaptured = (batch: CapturedBatch) => Promise<void>;
+type RecordCaptured = (batch: CapturedBatch) => Promise<void>;
 
-export interface BatcherOptions {
+interface BatcherOptions {
   readonly record: RecordCaptured;
   readonly position: Position;
   /** Stops even within a large transaction. */

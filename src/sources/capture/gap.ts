@@ -6,7 +6,7 @@ export function recordedUntil(position: Position): Lsn {
   return position.complete ? position.endLsn : position.commitLsn;
 }
 
-export interface SourceState {
+interface SourceState {
   readonly system: SourceSystem;
   readonly slot: Slot | undefined;
   readonly publication: 'missing' | 'altered' | 'whole';

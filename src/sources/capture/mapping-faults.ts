@@ -11,7 +11,7 @@ import {
 import { type TableFault, tableFaults } from './table-faults.ts';
 
 /** The columns against which a mapping is checked. */
-export interface CheckedColumns {
+interface CheckedColumns {
   /** The columns at the checked position of the log. Default: the current ones. */
   readonly logged?: readonly string[];
   /** The columns at the last check. Undefined: capture does not know the table yet. */

@@ -17,7 +17,7 @@ export interface Relation {
 }
 
 /** The text of a value; undefined: an unchanged TOASTed value, which is not sent. */
-export type TupleValue = string | null | undefined;
+type TupleValue = string | null | undefined;
 export type Tuple = readonly TupleValue[];
 
 /** A message of pgoutput, protocol version 1. */

@@ -20,12 +20,12 @@ import { SourceTables } from './source-tables.ts';
 import { TableWatch } from './table-watch.ts';
 import { TransactionReader } from './transaction-reader.ts';
 
-export interface SessionOptions extends CaptureOptions {
+interface SessionOptions extends CaptureOptions {
   /** Shared by all sessions of a capture. */
   readonly slotWatch: SlotWatch;
 }
 
-export interface SessionEvents {
+interface SessionEvents {
   /** Called when the stream of these tables has started. */
   onRunning(tables: readonly string[]): void;
   onRecorded(): void;

@@ -65,7 +65,7 @@ function refusal(faults: readonly TableFault[]): CaptureError {
   );
 }
 
-export interface Published {
+interface Published {
   /** By name in the mapping. */
   readonly tables: ReadonlyMap<string, CatalogueTable>;
   readonly published: PublishedTables;

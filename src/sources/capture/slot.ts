@@ -46,7 +46,7 @@ export async function readSlot(client: pg.Client, slot: string): Promise<Slot | 
   };
 }
 
-export interface CreatedSlot {
+interface CreatedSlot {
   /** The slot has the transactions that commit after this point. */
   readonly start: Lsn;
   /** A snapshot of the database at that point, valid until the next command on the connection. */
@@ -116,7 +116,7 @@ export class CaptureFigures {
   slotSafeBytes: number | undefined;
 }
 
-export interface SlotWatchOptions {
+interface SlotWatchOptions {
   readonly slot: string;
   readonly figures: CaptureFigures;
   readonly log: SourceLog;

@@ -1,11 +1,11 @@
 import { plainTable } from '../../postgres/source/source-catalogue.ts';
 import { type Mapping, nameToday, noFormer } from '../../recording/mapping/mapping.ts';
+import type { PostgresTypes } from '../../recording/mapping/postgres-types.ts';
 import type { Row } from '../../recording/mapping/row-change.ts';
 import type { Relation, RelationColumn, Tuple } from './pgoutput.ts';
 import type { TableWatch } from './table-watch.ts';
 
-/** Writes the text of a value as JSON. */
-export type ValueText = (type: number, text: string) => string;
+type ValueTypes = Pick<PostgresTypes, 'load' | 'text'>;
 
 /** A table in the catalog. */
 interface TableTraits {
@@ -27,7 +27,7 @@ export class SourceTable {
   /** With their positions in a tuple, which may have generated columns too. */
   readonly #columns: readonly (RelationColumn & { position: number })[];
   readonly #key: readonly number[];
-  readonly #valueText: ValueText;
+  readonly #types: ValueTypes;
   /** Partitions added later may have another replica identity than the root's, which the stream names. */
   readonly #hasPartitions: boolean;
 
@@ -35,7 +35,7 @@ export class SourceTable {
     relation: Relation,
     { primaryKey, generated, hasPartitions }: TableTraits,
     isOfId: (column: string) => boolean,
-    valueText: ValueText,
+    types: ValueTypes,
   ) {
     this.name = plainTable(relation);
     this.#columns = relation.columns
@@ -45,7 +45,7 @@ export class SourceTable {
     this.primaryKey = primaryKey;
     this.#hasPartitions = hasPartitions;
     this.#key = this.#columns.flatMap(({ name, position }) => (isOfId(name) ? [position] : []));
-    this.#valueText = valueText;
+    this.#types = types;
   }
 
   /** The row, with values as JSON text. `isKey`: the tuple has only the replica identity. */
@@ -56,7 +56,7 @@ export class SourceTable {
       const value = tuple[column.position];
       row.set(
         column.name,
-        value === null ? 'null' : value === undefined ? undefined : this.#valueText(column.type, value),
+        value === null ? 'null' : value === undefined ? undefined : this.#types.text(column.type, value),
       );
     }
     return row;
@@ -85,13 +85,9 @@ export class SourceTables {
   readonly #byNumber = new Map<number, SourceTable>();
   readonly #watch: TableWatch;
   readonly #mapping: Mapping;
-  readonly #types: { load(types: readonly number[]): Promise<void>; text: ValueText };
+  readonly #types: ValueTypes;
 
-  constructor(
-    watch: TableWatch,
-    mapping: Mapping,
-    types: { load(types: readonly number[]): Promise<void>; text: ValueText },
-  ) {
+  constructor(watch: TableWatch, mapping: Mapping, types: ValueTypes) {
     this.#watch = watch;
     this.#mapping = mapping;
     this.#types = types;
@@ -109,10 +105,9 @@ export class SourceTables {
     const generated = new Set(columns.flatMap((column) => (column.isGenerated ? [column.name] : [])));
     const { id: idColumns = primaryKey, former = noFormer } = this.#mapping.tables.get(name) ?? {};
     const isOfId = (column: string) => idColumns.includes(nameToday(former, column));
-    const valueText = (type: number, text: string) => this.#types.text(type, text);
     this.#byNumber.set(
       relation.id,
-      new SourceTable(relation, { primaryKey, generated, hasPartitions: kind === 'p' }, isOfId, valueText),
+      new SourceTable(relation, { primaryKey, generated, hasPartitions: kind === 'p' }, isOfId, this.#types),
     );
   }
 

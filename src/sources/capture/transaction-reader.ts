@@ -34,7 +34,7 @@ export interface CapturedTransaction {
   close(): void;
 }
 
-export interface ReaderOptions {
+interface ReaderOptions {
   readonly mapping: Mapping;
   readonly tables: SourceTables;
   readonly systemIdentifier: string;

@@ -24,7 +24,7 @@ export interface ApplicationColumn {
   readonly isGenerated: boolean;
 }
 
-export interface ForeignKey {
+interface ForeignKey {
   /** The OID of the table that it references. */
   readonly table: string;
   readonly columns: readonly string[];

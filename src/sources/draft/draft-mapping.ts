@@ -6,7 +6,7 @@ import type { ApplicationColumn, ApplicationTable } from './application-tables.t
 import { EntityNames, guessLeftOut, guessName, isJson, isSecret, isTouched, soundsLikeTenant } from './name-guesses.ts';
 
 /** A draft mapping, with notes for its author. Tables and columns have their plain names. */
-export interface MappingDraft {
+interface MappingDraft {
   readonly file: MappingFile;
   /** Excluded tables by reason. */
   readonly leftOut: ReadonlyMap<string, readonly string[]>;

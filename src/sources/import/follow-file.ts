@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'kysely';
 import { OperatorError } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import type { Connection, Database, DatabaseTransaction } from '../../postgres/database.ts';
@@ -228,11 +229,10 @@ class Follower {
 }
 
 async function findPosition(db: Connection, tenant: string, path: string): Promise<FilePosition | undefined> {
-  return await db
-    .selectFrom('followed_file')
-    .select(['device', 'inode', 'head', 'head_bytes as headBytes', 'recorded'])
-    .where(({ and }) => and({ tenant, path }))
-    .executeTakeFirst();
+  const { rows } = await sql<FilePosition>`
+    select device, inode, head, head_bytes as "headBytes", recorded from followed_file
+      where tenant = ${tenant} and path = ${path}`.execute(db);
+  return rows[0];
 }
 
 /** Returns false if the stored position is not `from`: another process follows the file. */
@@ -242,38 +242,14 @@ async function movePosition(
   path: string,
   { from, to }: { from: FilePosition | undefined; to: FilePosition },
 ): Promise<boolean> {
-  const { headBytes, ...rest } = to;
-  const row = { ...rest, head_bytes: headBytes };
-  if (from === undefined) {
-    const inserted = await transaction
-      .insertInto('followed_file')
-      .values({ tenant, path, ...row })
-      .onConflict((conflict) => conflict.columns(['tenant', 'path']).doNothing())
-      .executeTakeFirst();
-    return inserted.numInsertedOrUpdatedRows === 1n;
-  }
-  const moved = await transaction
-    .updateTable('followed_file')
-    .set(row)
-    .where(({ and }) =>
-      and({ tenant, path, device: from.device, inode: from.inode, head: from.head, recorded: from.recorded }),
-    )
-    .executeTakeFirst();
-  return moved.numUpdatedRows === 1n;
-}
-
-interface FollowedFileTable {
-  tenant: string;
-  path: string;
-  device: string;
-  inode: string;
-  head: string;
-  head_bytes: number;
-  recorded: number;
-}
-
-declare module '../../postgres/tables.ts' {
-  interface Tables {
-    followed_file: FollowedFileTable;
-  }
+  const { device, inode, head, headBytes, recorded } = to;
+  const statement =
+    from === undefined
+      ? sql`insert into followed_file (tenant, path, device, inode, head, head_bytes, recorded)
+          values (${tenant}, ${path}, ${device}, ${inode}, ${head}, ${headBytes}, ${recorded}) on conflict do nothing`
+      : sql`update followed_file set device = ${device}, inode = ${inode}, head = ${head}, head_bytes = ${headBytes},
+                                    recorded = ${recorded}
+          where tenant = ${tenant} and path = ${path} and device = ${from.device} and inode = ${from.inode}
+            and head = ${from.head} and recorded = ${from.recorded}`;
+  return (await statement.execute(transaction)).numAffectedRows === 1n;
 }

@@ -25,7 +25,7 @@ export interface FilePosition {
   recorded: number;
 }
 
-export interface FileNode {
+interface FileNode {
   readonly device: string;
   readonly inode: string;
 }

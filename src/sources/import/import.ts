@@ -6,7 +6,7 @@ import { type Line, LineSplitter } from '../../recording/lines.ts';
 import type { ValueRules } from '../../recording/mapping/mapping.ts';
 import { type ImportCounts, LineBatch } from './line-batch.ts';
 
-export interface ImportOptions {
+interface ImportOptions {
   /** NDJSON, plain or compressed (gzip, Zstandard). */
   source: Readable;
   record: RecordChanges;

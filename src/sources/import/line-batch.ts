@@ -1,4 +1,5 @@
 import { JsonTape } from '../../core/json/tape.ts';
+import type { BatchCounts } from '../../recording/batches/record-batch.ts';
 import type { Change, Outcome } from '../../recording/change.ts';
 import { maximumLineBytes } from '../../recording/lines.ts';
 import { type ImportedLine, readImportLine } from '../../recording/mapping/import-line.ts';
@@ -6,14 +7,7 @@ import type { ValueRules } from '../../recording/mapping/mapping.ts';
 import { Occurrences } from '../../recording/occurrences.ts';
 
 /** Lines of an import by outcome, without blank lines. `read` is the sum of the others. */
-export interface ImportCounts {
-  read: number;
-  recorded: number;
-  unchanged: number;
-  duplicate: number;
-  expired: number;
-  rejected: number;
-}
+export type ImportCounts = Omit<BatchCounts, 'ignored'>;
 
 /** Limits of a batch; the bytes are approximate. */
 const maxChanges = 2000;

@@ -1,7 +1,7 @@
 /** Owns the outbox and its functions. Cannot log in. */
 export const ownerRole = 'annals_outbox';
 /** Reads and empties the outbox. The relay's login is a member. */
-export const relayRole = 'annals_relay';
+const relayRole = 'annals_relay';
 
 // Every role may read the catalog.
 const parts = `
@@ -69,7 +69,7 @@ export const schemaFaults = `${parts}${rights} select fault from foreign_owners 
 export const refuseForeignSchema = refusalOf(`${schemaFaults} union all ${members}`);
 
 /** Raises an exception if others own the schema or an object in it. */
-export const refuseForeignOwners = refusalOf(foreignOwners);
+const refuseForeignOwners = refusalOf(foreignOwners);
 
 function refusalOf(faults: string): string {
   return `do $annals$

@@ -1,9 +1,5 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { elementsOf, kindOf, memberOf, stringOf } from '../../core/json/members.ts';
-import { parseObject } from '../../core/json/parse.ts';
-import type { JsonNode } from '../../core/json/tape.ts';
-import { sourceText } from '../../core/json/text.ts';
 import { traceHeaders } from '../../core/trace.ts';
 import { type BoundedResponse, HttpClient, retryAfterOf } from '../../outbound/http-client.ts';
 import { lineOfChange } from '../../recording/mapping/import-line.ts';
@@ -13,7 +9,7 @@ import type { SourceLog } from '../source-log.ts';
 /** Records changes of the outbox, in one transaction. Idempotent. */
 export type RecordRelayed = (changes: readonly SourceChange[]) => Promise<void>;
 
-export interface HttpRecording {
+interface HttpRecording {
   readonly target: RecorderTarget;
   readonly strict: boolean;
   readonly log: SourceLog;
@@ -127,7 +123,7 @@ export class RecorderBusyError extends Error {
   }
 }
 
-export type SendResult =
+type SendResult =
   | { readonly kind: 'taken'; readonly rejected: readonly { readonly index: number; readonly reason: string }[] }
   /** The body is beyond a limit of the recorder. Nothing was taken. */
   | { readonly kind: 'too large' }
@@ -176,20 +172,11 @@ export class RecorderClient {
     if (answer.status === 413) return { kind: 'too large' };
     if (answer.status === 422) return { kind: 'refused', message: messageOf(answer.body) };
     // A 400 with `rejected`: all changes were rejected, and the recorder stored them.
-    const rejected = answer.body && kindOf(answer.body) === 'object' ? memberOf(answer.body, 'rejected') : undefined;
-    const hasCounts = rejected !== undefined && kindOf(rejected) === 'array';
+    const { rejected } = answer.body;
+    const hasCounts = Array.isArray(rejected);
     if (answer.status !== 200 && !(answer.status === 400 && hasCounts)) throw refusal(answer);
     if (!hasCounts) throw new RecorderError('the recorder answers something else than counts: check the URL of --to');
-    return {
-      kind: 'taken',
-      rejected: elementsOf(rejected).map((item) => {
-        const index = memberOf(item, 'index');
-        return {
-          index: index === undefined ? 0 : Number(sourceText(index)),
-          reason: stringOf(memberOf(item, 'reason')) ?? '',
-        };
-      }),
-    };
+    return { kind: 'taken', rejected: rejected.map(({ index = 0, reason = '' }) => ({ index, reason })) };
   }
 
   /** Without a scope, the recorder would reject and store every change. */
@@ -200,7 +187,7 @@ export class RecorderClient {
       'grant_type=client_credentials',
     );
     if (answer.status !== 200) throw refusal(answer);
-    const scopes = stringOf(answer.body && memberOf(answer.body, 'scope'))?.split(' ') ?? [];
+    const scopes = answer.body.scope?.split(' ') ?? [];
     const missing = requiredScopes.filter((scope) => !scopes.includes(scope));
     if (missing.length > 0) throw new RecorderError(`the client of ANNALS_CLIENT_ID lacks ${missing.join(' and ')}`);
   }
@@ -221,13 +208,27 @@ export class RecorderClient {
       const wait = retryAfterOf(response);
       throw new RecorderBusyError(`the recorder answers ${status}`, wait && Math.min(wait, maxRetryAfter));
     }
-    return { status, body: parseObject(response.body.toString()) };
+    return { status, body: bodyOf(response.body.toString()) };
   }
 }
 
 interface Answer {
-  status: number;
-  body: JsonNode | undefined;
+  readonly status: number;
+  readonly body: {
+    readonly rejected?: readonly { readonly index?: number; readonly reason?: string }[];
+    readonly scope?: string;
+    readonly error?: { readonly message?: string };
+    readonly message?: string;
+  };
+}
+
+/** Empty if it is not a JSON object. */
+function bodyOf(text: string): Answer['body'] {
+  try {
+    return Object(JSON.parse(text));
+  } catch {
+    return {};
+  }
 }
 
 function refusal({ status, body }: Answer): RecorderError {
@@ -240,8 +241,6 @@ function refusal({ status, body }: Answer): RecorderError {
 }
 
 /** The error message, which has no content of changes. */
-function messageOf(body: JsonNode | undefined): string {
-  const error = body && (memberOf(body, 'error') ?? body);
-  const message = error && kindOf(error) === 'object' ? stringOf(memberOf(error, 'message')) : undefined;
-  return message ?? 'without a reason';
+function messageOf({ error, message }: Answer['body']): string {
+  return error?.message ?? message ?? 'without a reason';
 }

@@ -32,7 +32,7 @@ export interface RelayOptions {
   readonly onRunning?: () => void;
 }
 
-export interface DirectRecording {
+interface DirectRecording {
   readonly db: Database;
   readonly recordBatch: RecordBatch;
   /** The name of the relay in entries. */

@@ -41,7 +41,7 @@ export function readBinaryEvent(headers: Iterable<readonly [name: string, value:
 }
 
 /** The import line (contract 6) of an event, and its identity. */
-export interface EventLine {
+interface EventLine {
   readonly line: string;
   /** 16 bytes, from the `source` and the `id` of the event. */
   readonly identity: Buffer;

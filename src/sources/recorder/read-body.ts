@@ -21,7 +21,7 @@ export interface BodyRequest extends Reading {
 }
 
 /** A change with the 0-based index of its value in the body. An event may be two changes. */
-export type IndexedChange = ReadChange & { index: number };
+type IndexedChange = ReadChange & { index: number };
 
 /** `bytes`: the decompressed body, if it was compressed. */
 export interface ReadBody {

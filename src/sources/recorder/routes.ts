@@ -18,7 +18,7 @@ import { type Recordable, recordRead } from './record-changes.ts';
 import { ChangesPath, ChangesQuery, describedBodies, RecordedChange, RecordedCounts } from './schemas.ts';
 import { lineWithActor } from './stored-text.ts';
 
-export interface RecorderRoutesOptions {
+interface RecorderRoutesOptions {
   db: Database;
   bodies: BodyReader;
   recordBatch: RecordBatch;

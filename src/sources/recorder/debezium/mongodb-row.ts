@@ -17,7 +17,7 @@ import { ColumnRejection } from './column-value.ts';
 import type { DebeziumEvent } from './read-event.ts';
 
 /** The sides of a MongoDB event. A document's top-level members are its columns. */
-export interface MongodbSides {
+interface MongodbSides {
   readonly before: Row | undefined;
   readonly after: Row | undefined;
   /** The changed values of an update without the document. */
