@@ -51,7 +51,6 @@ import { defaultConcurrency, maxConcurrency } from '../../src/delivery/webhooks/
 import { maxWaitForSession } from '../../src/desk/agents/chat-attempt.ts';
 import { maxRequestBytes } from '../../src/desk/agents/chat-context.ts';
 import { maxTextBytes, toolLimits } from '../../src/desk/agents/conversation.ts';
-import { maxOutputBytes } from '../../src/desk/agents/history-tool.ts';
 import { maxAlerts, maxBudgets } from '../../src/desk/budgets/schemas.ts';
 import { callRetentionDays } from '../../src/desk/calls/store.ts';
 import { maxSums } from '../../src/desk/calls/sums.ts';
@@ -74,7 +73,6 @@ import { feedAnswers } from '../../src/history/feed/routes.ts';
 import { feedLimits } from '../../src/history/feed/schemas.ts';
 import { maxLargeDocuments, maxWaitingDocuments } from '../../src/history/history-reads.ts';
 import { maxBodyBytes as maxMcpBytes } from '../../src/history/mcp/routes.ts';
-import { maxChanges, maxResultBytes } from '../../src/history/mcp/tools.ts';
 import { maxFilesOfTenant } from '../../src/history/routes/list-route.ts';
 import { maxHiddenLevels } from '../../src/history/search/path-predicate.ts';
 import { hideLimits } from '../../src/history/search/plan/restriction.ts';
@@ -113,6 +111,7 @@ import { witnessAnswer } from '../../src/proof/witness/ask-witness.ts';
 import { answerLimits } from '../../src/providers/answer-limits.ts';
 import { maxHeaders, maxHeaderValue } from '../../src/providers/tenant-headers.ts';
 import { toolAnswerLimits } from '../../src/providers/tool-fetch.ts';
+import { maxChanges, maxResultBytes } from '../../src/query/model-tool.ts';
 import { queryLimits } from '../../src/query/parse.ts';
 import { charactersOfPart } from '../../src/query/regex-pool.ts';
 import { maxRejected } from '../../src/recording/batches/rejected-changes.ts';
@@ -421,7 +420,7 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ],
   ['Tool calls in one answer of a model', `${toolLimits.calls}`],
   ['Rounds of tool calls in one chat', `${toolLimits.rounds}`],
-  ['Results of tools in one chat', `${kibibytes(toolLimits.resultBytes)}; ${kibibytes(maxOutputBytes)} each`],
+  ['Results of tools in one chat', `${kibibytes(toolLimits.resultBytes)}; ${kibibytes(maxResultBytes)} each`],
   ['Input of a tool call', kibibytes(toolLimits.inputBytes)],
   ['Servers of tools of an agent', `${maxServers}; ${maxTools} tools together`],
   ['Name of such a server, of a tool together with it', `${maxServerName} characters; ${maxToolName}`],

@@ -4,8 +4,8 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createClient } from '../../src/access/oauth/clients.ts';
 import { productVersion } from '../../src/core/package-folder.ts';
-import { maxResultBytes } from '../../src/history/mcp/tools.ts';
 import { readRestriction } from '../../src/history/search/plan/restriction.ts';
+import { maxResultBytes } from '../../src/query/model-tool.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 import { closeAfterAll } from '../support/close-after-all.ts';
 import { changeOf } from '../support/server/history.ts';

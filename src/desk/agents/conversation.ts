@@ -1,6 +1,7 @@
 import { AnnalsError } from '../../core/errors.ts';
 import type { Answer, Message, OnText, Tool, ToolCall } from '../../providers/port.ts';
 import { type SpentUsage, withText } from '../../providers/provider-caller.ts';
+import { maxResultBytes } from '../../query/model-tool.ts';
 import { type ChatTools, figuresOf, type LoggedToolCall } from '../mcp/chat-tools.ts';
 import {
   bytesBeside,
@@ -13,7 +14,7 @@ import {
   shareOfWindow,
   windowOf,
 } from './chat-context.ts';
-import { historyInstructions, historyTool, maxOutputBytes, runHistoryTool, type ToolOutcome } from './history-tool.ts';
+import { historyInstructions, historyTool, runHistoryTool, type ToolOutcome } from './history-tool.ts';
 import type { ModelCaller, Target } from './model-caller.ts';
 import type { AskHistory, HistoryReader } from './ports.ts';
 import type { Severity } from './request-log.ts';
@@ -166,7 +167,7 @@ export async function converse(options: ConverseOptions, conversation: Conversat
   async function runTool(call: ToolCall, windowRoom: number): Promise<ToolOutcome> {
     const refusal = resultRoom <= 0 ? noRoomForResults : windowRoom < minResultBytes ? noRoomInWindow : '';
     if (remote?.has(call.name)) {
-      const room = Math.floor(Math.min(resultRoom, windowRoom, maxOutputBytes));
+      const room = Math.floor(Math.min(resultRoom, windowRoom, maxResultBytes));
       const error = refusal || (isLong(call) ? tooLongInput : '');
       const outcome = error === '' ? await remote.run(call, { maxBytes: room, signal }) : remote.refuse(call, error);
       return { output: outcome.output, logText: figuresOf(outcome.call), fromHistory: false, toolCall: outcome.call };

@@ -1,6 +1,7 @@
 import { AnnalsError } from '../../core/errors.ts';
 import type { StopSignal } from '../../core/stop-signal.ts';
 import type { Tool, ToolCall } from '../../providers/port.ts';
+import { defaultChanges, maxChanges, maxResultBytes, queryForModels } from '../../query/model-tool.ts';
 import type { LoggedToolCall } from '../mcp/chat-tools.ts';
 import type { AnsweredHistory, AskHistory, HistoryReader } from './ports.ts';
 import { changeHistoryTool } from './schemas.ts';
@@ -27,34 +28,21 @@ export interface ToolRun {
   readonly signal: StopSignal | undefined;
 }
 
-/** Max. entries. For more, a narrower query serves the model better. */
-const maxEntries = 50;
-const defaultEntries = 10;
-export const maxOutputBytes = 48 * 1024;
-
 export const historyTool: Tool = {
   name: changeHistoryTool,
   description:
     'Searches the change history: who created, updated or deleted which document, when, and which fields changed ' +
-    'from what to what. Answers JSON: items (newest first), totalElements, totalPages. The query q is terms ' +
-    'field:value with blanks between them, all of which have to hold. Fields: entity (order, customer, product, …), ' +
-    'entityId (only together with entity), type (create, update or delete), actor (a name, with * as wildcard), ' +
-    'related.entity, related.entityId, path (a changed field, such as price or price.amount), ' +
-    'change:elemMatch(path:status before:OPEN after:PAID) (a field that changed so; is:lower and is:higher compare ' +
-    'numbers), and occurredAt, which takes ranges of UTC times: ' +
-    'occurredAt:(>="2026-09-01T00:00:00.000Z" AND <"2026-09-08T00:00:00.000Z"). Without a lower bound of occurredAt ' +
-    'only the last 30 days are searched. Alternatives: compoundLogicalQuery:((type:create) OR (type:delete)). ' +
-    'Example: entity:product entityId:17 type:update occurredAt:>"2026-09-01T00:00:00.000Z"',
+    'from what to what. Answers JSON: items (newest first), totalElements, totalPages.',
   inputSchema: {
     type: 'object',
     properties: {
-      q: { type: 'string', description: 'The query.' },
+      q: { type: 'string', description: queryForModels },
       page: { type: 'integer', minimum: 1, description: 'The page; default 1.' },
       size: {
         type: 'integer',
         minimum: 1,
-        maximum: maxEntries,
-        description: `Entries; default ${defaultEntries}.`,
+        maximum: maxChanges,
+        description: `Entries; default ${defaultChanges}.`,
       },
     },
     required: ['q'],
@@ -82,9 +70,9 @@ export async function runHistoryTool(
     return refusal('There is no such tool.', 'a tool that it does not have');
   const query = readInput(call.input);
   if (query === undefined)
-    return refusal(`The input must be {"q": string, "page"?: integer, "size"?: 1 to ${maxEntries}}.`, 'no query');
+    return refusal(`The input must be {"q": string, "page"?: integer, "size"?: 1 to ${maxChanges}}.`, 'no query');
   try {
-    const maxBytes = Math.floor(Math.min(room.left, room.window, maxOutputBytes));
+    const maxBytes = Math.floor(Math.min(room.left, room.window, maxResultBytes));
     const answer = await ask(tenant, { ...query, maxBytes, signal }, reader);
     const logText = `found ${answer.total} entries, shown ${answer.shown}: ${query.q}`;
     const usesUpRoom = answer.left > 0 && maxBytes === room.left;
@@ -104,10 +92,10 @@ function readInput(input: string): { q: string; page: number; size: number } | u
   try {
     const value: unknown = JSON.parse(input);
     if (typeof value !== 'object' || value === null) return undefined;
-    const { q, page = 1, size = defaultEntries, ...unknown } = value as { q?: unknown; page?: unknown; size?: unknown };
+    const { q, page = 1, size = defaultChanges, ...unknown } = value as { q?: unknown; page?: unknown; size?: unknown };
     // A misnamed query must not become a query for everything.
     if (Object.keys(unknown).length > 0) return undefined;
-    if (typeof q !== 'string' || !isWithin(page, 2_147_483_647) || !isWithin(size, maxEntries)) return undefined;
+    if (typeof q !== 'string' || !isWithin(page, 2_147_483_647) || !isWithin(size, maxChanges)) return undefined;
     return { q, page, size };
   } catch {
     return undefined;

@@ -1,35 +1,25 @@
 import { type Static, Type } from 'typebox';
 import { AnnalsError } from '../../core/errors.ts';
+import { defaultChanges, maxChanges, maxResultBytes, queryForModels } from '../../query/model-tool.ts';
 import type { HistoryText, HistoryTexts, TenantReader } from '../history-texts.ts';
 
-/** Maximum bytes of a result, including the words before the JSON text. */
-export const maxResultBytes = 48 * 1024;
 const maxTextBytes = maxResultBytes - 3 * 1024;
-
-/** Changes that one call shows. A narrower query serves a model better than more of them. */
-export const maxChanges = 50;
 
 /** Ranges of time, each of at most 110 bytes. */
 const maxBuckets = 400;
 
-const q = Type.String({
-  maxLength: 8_192,
-  description:
-    'Terms field:value with a blank between them; all have to hold. "" is everything. entity:product; entityId:p-17 (only ' +
-    'with entity); type:update (create, update or delete); actor:Jane Doe; path:price (also below it: price.amount); ' +
-    'change:elemMatch(path:status before:OPEN after:PAID), with is:lower or is:higher for numbers; related.entity and ' +
-    'related.entityId; occurredAt:(>="2026-09-01T00:00:00Z" AND <"2026-09-08T00:00:00Z"). A list: type:(create, delete). ' +
-    'Either of two: compoundLogicalQuery:((type:delete) OR (entity:order path:price)). ' +
-    '* is any text: actor:J*. Double quotes keep signs: actor:"a: b". ' +
-    'Without a lower bound of occurredAt only the last 30 days are searched.',
-});
+const q = Type.String({ maxLength: 8_192, description: queryForModels });
 const name = (description: string) => Type.String({ maxLength: 1_000, description });
 const whole = (maximum: number, description: string) =>
   Type.Optional(Type.Integer({ minimum: 1, maximum, description }));
 const exactly = { additionalProperties: false } as const;
 
 const SearchInput = Type.Object(
-  { q, page: whole(2_147_483_647, 'Default 1.'), size: whole(maxChanges, 'Changes on a page; default 10.') },
+  {
+    q,
+    page: whole(2_147_483_647, 'Default 1.'),
+    size: whole(maxChanges, `Changes on a page; default ${defaultChanges}.`),
+  },
   exactly,
 );
 const CountInput = Type.Object(
@@ -87,7 +77,7 @@ export const tools: readonly Tool[] = [
     description:
       'Who changed what, when, from what to what: the changes that match, newest first, and their exact total.',
     input: SearchInput,
-    run: (async (history, reader, { page = 1, size = 10, ...input }) => {
+    run: (async (history, reader, { page = 1, size = defaultChanges, ...input }) => {
       const request = { ...input, page, size, maxBytes: maxTextBytes, withRef: true, restriction: reader.restriction };
       const { text, shown, left, cut, total } = await history.changes(reader.tenant, request);
       const first = (page - 1) * size + 1;

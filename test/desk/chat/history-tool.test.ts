@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { AnnalsError } from '../../../src/core/errors.ts';
-import { maxOutputBytes, runHistoryTool } from '../../../src/desk/agents/history-tool.ts';
+import { runHistoryTool } from '../../../src/desk/agents/history-tool.ts';
 import type { AskHistory } from '../../../src/desk/agents/ports.ts';
+import { maxResultBytes } from '../../../src/query/model-tool.ts';
 
 const call = { id: 'call-1', name: 'change-history', input: '{"q":"entity:order"}' };
 const reader = { clientId: 'c', clientName: 'Jane' };
@@ -25,9 +26,9 @@ test.each([
 });
 
 test.each([
-  ['what is left for the chat', maxOutputBytes - 1, maxOutputBytes - 1],
-  ['48 KiB', maxOutputBytes, maxOutputBytes],
-  ['48 KiB, however much is left for the chat', maxOutputBytes + 1, maxOutputBytes],
+  ['what is left for the chat', maxResultBytes - 1, maxResultBytes - 1],
+  ['48 KiB', maxResultBytes, maxResultBytes],
+  ['48 KiB, however much is left for the chat', maxResultBytes + 1, maxResultBytes],
 ])('a result has at most %s', async (_title, left, allowed) => {
   const asked: number[] = [];
   const ask: AskHistory = async (_tenant, { maxBytes }) => {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { converse, toolLimits } from '../../../src/desk/agents/conversation.ts';
-import { maxOutputBytes } from '../../../src/desk/agents/history-tool.ts';
 import type { ModelPrompt } from '../../../src/desk/agents/model-caller.ts';
 import type { AskHistory } from '../../../src/desk/agents/ports.ts';
+import { maxResultBytes } from '../../../src/query/model-tool.ts';
 
 const call = { name: 'change-history', input: '{"q":"entity:order"}' };
 
@@ -56,7 +56,7 @@ test.each([
   ['uses all of its 256 KiB runs no further call', 0],
   ['has a byte left runs one more', 1],
 ])('a chat that %s', async (_title, spared) => {
-  const whole = Math.floor(toolLimits.resultBytes / maxOutputBytes);
+  const whole = Math.floor(toolLimits.resultBytes / maxResultBytes);
   const allowed: number[] = [];
   const results = await resultsOf(whole + 2, async (_tenant, { maxBytes }) => {
     allowed.push(maxBytes);
@@ -64,8 +64,8 @@ test.each([
     return { text: 'x'.repeat(length), shown: 1, left: 0, cut: 0, total: 1 };
   });
   expect(allowed).toEqual([
-    ...Array.from({ length: whole }, () => maxOutputBytes),
-    toolLimits.resultBytes % maxOutputBytes,
+    ...Array.from({ length: whole }, () => maxResultBytes),
+    toolLimits.resultBytes % maxResultBytes,
     ...Array.from({ length: spared }, () => spared),
   ]);
   const told = results.filter((result) => result.includes('The results of this chat have reached their 256 KiB.'));
