@@ -1,9 +1,8 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
-import { UsageError } from './command.ts';
+import { type Command, UsageError } from './command.ts';
 
 /**
- * Reads the arguments of a command as Node's `parseArgs` does, but with its own messages: those of Node are for the
- * author of the command, not for its user. Throws UsageError.
+ * Node's `parseArgs` with messages for the user of the command; those of Node address its author. Throws a UsageError.
  *
  * @example
  * parseCommand('client list', { args, options: { tenant: { type: 'string' } } }).values.tenant;
@@ -36,14 +35,14 @@ interface OptionToken {
   readonly inlineValue: boolean | undefined;
 }
 
-/** What is wrong with an option, as it goes on from the name of its command; undefined where nothing is. */
+/** What is wrong with an option, worded to follow the command's name; undefined if it is valid. */
 function faultOf(
   { name, rawName, value, inlineValue }: OptionToken,
   options: ParseArgsOptionsConfig,
 ): string | undefined {
   const option = Object.hasOwn(options, name) ? options[name] : undefined;
   if (option === undefined) {
-    const known = Object.keys(options).map((one) => `--${one}`);
+    const known = Object.keys(options).map((text) => `--${text}`);
     return `has no option ${rawName}${known.length === 0 ? '' : `; there is ${known.join(', ')}`}`;
   }
   if (option.type === 'boolean') return value === undefined ? undefined : `takes ${rawName} without a value`;
@@ -53,14 +52,22 @@ function faultOf(
   return undefined;
 }
 
-/** The error for an action that the command does not have, or for none at all. */
-export function noSuchAction(command: string, action: string | undefined, actions: readonly string[]): UsageError {
-  const known = new Intl.ListFormat('en', { type: action === undefined ? 'disjunction' : 'conjunction' }).format(
-    actions.map((one) => `${command} ${one}`),
-  );
-  return new UsageError(
-    action === undefined
-      ? `${command} needs an action: ${known}`
-      : `${command} has no action ${action}; it has ${known}`,
-  );
+/** The only operand. Throws a UsageError with the message if there is none, or more than one. */
+export function onlyOperand([operand, ...others]: readonly string[], message: string): string {
+  if (operand === undefined || others.length > 0) throw new UsageError(message);
+  return operand;
+}
+
+/** The `run` of a command whose first argument names an action. */
+export function runAction(command: string, actions: Readonly<Record<string, Command['run']>>): Command['run'] {
+  return async ([name, ...args], io) => {
+    const run = name !== undefined && Object.hasOwn(actions, name) ? actions[name] : undefined;
+    if (run !== undefined) return await run(args, io);
+    const known = new Intl.ListFormat('en', { type: name === undefined ? 'disjunction' : 'conjunction' }).format(
+      Object.keys(actions).map((action) => `${command} ${action}`),
+    );
+    throw new UsageError(
+      name === undefined ? `${command} needs an action: ${known}` : `${command} has no action ${name}; it has ${known}`,
+    );
+  };
 }

@@ -1,16 +1,16 @@
 import type { Readable, Writable } from 'node:stream';
 
-/** What a command can use of its environment. */
+/** A command's environment and streams. */
 export interface CommandIo {
   environment: Record<string, string | undefined>;
   stdin: Readable;
   stdout: Writable;
   stderr: Writable & { isTTY?: boolean | undefined };
-  /** Writes a line to stdout: only the answer (contract 1). */
+  /** Writes a line to stdout, which carries only the answer (contract 1). */
   answer(line: string): void;
   /** Writes a line to stderr. */
   tell(line: string): void;
-  /** Aborted when the process is asked to stop; the reason is the name of the signal. */
+  /** Aborted by SIGTERM or SIGINT; the reason is the name of the signal. */
   stop: AbortSignal;
 }
 
@@ -27,7 +27,7 @@ export class UsageError extends Error {
   override name = 'UsageError';
 }
 
-/** The process was asked to stop before its work was done. */
+/** A signal stopped the process before its work was done. */
 export class Stopped extends Error {
   readonly signal: NodeJS.Signals;
 

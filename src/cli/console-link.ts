@@ -9,11 +9,11 @@ export interface ConsoleLink {
   name: string;
   /** Space-separated. */
   scope: string;
-  /** What stands behind the `#` of the link's address. */
+  /** The fragment of the link's address. */
   fragment: string;
 }
 
-/** Makes a link into the console that is good once, for so many milliseconds, and the client that signs in by it. */
+/** Creates a client and a link that signs it in to the console once, within `lifetime` milliseconds. */
 export async function makeConsoleLink(db: Database, client: ClientDescription, lifetime: number): Promise<ConsoleLink> {
   return await inTransaction(db, async (transaction) => {
     const { tenant, clientId, name, scope } = await createClientWithoutSecret(transaction, client);
@@ -22,7 +22,7 @@ export async function makeConsoleLink(db: Database, client: ClientDescription, l
   });
 }
 
-/** The address of a link, at the public address of the service or else where it listens. */
+/** The address of a link. */
 export function consoleAddress(baseUrl: string, { fragment }: ConsoleLink): string {
   return `${baseUrl}/console/#${fragment}`;
 }

@@ -1,7 +1,7 @@
 import { readRestriction } from '../history/search/plan/restriction.ts';
 import { UsageError } from './command.ts';
 
-/** The options of a command that makes a client or a key. */
+/** The options of commands that create a client or a key. */
 export const credentialOptions = {
   tenant: { type: 'string' },
   scope: { type: 'string' },
@@ -12,13 +12,13 @@ export const credentialOptions = {
 
 type CredentialValues = { readonly [Name in keyof typeof credentialOptions]?: string | undefined };
 
-/** Whose it is, and what it may. Throws a UsageError. */
+/** The tenant, the name and the rights. Throws a UsageError. */
 export function credentialOf(command: string, { tenant, scope, name, query, hide }: CredentialValues) {
   if (tenant === undefined || scope === undefined) throw new UsageError(`${command} needs --tenant and --scope`);
   return { tenant, scope, name, restriction: restrictionOf({ query, hide }) };
 }
 
-/** The restriction of `--query` and `--hide`; undefined where neither was given. */
+/** The restriction of `--query` and `--hide`; undefined without either. */
 function restrictionOf({ query, hide }: Pick<CredentialValues, 'query' | 'hide'>) {
   if (query === undefined && hide === undefined) return undefined;
   const paths = namesOf(hide) ?? [];
@@ -26,7 +26,7 @@ function restrictionOf({ query, hide }: Pick<CredentialValues, 'query' | 'hide'>
   return readRestriction([{ query: query ?? '', hide: paths }]);
 }
 
-/** The names of a list with blanks or commas between them. */
+/** The names of a list separated by blanks or commas. */
 export function namesOf(list: string | undefined): string[] | undefined {
   return list?.split(/[ ,]/).filter((name) => name !== '');
 }

@@ -4,13 +4,13 @@ import { AnnalsError, OperatorError } from '../core/errors.ts';
 import { tlsFailure } from '../postgres/connections/tls.ts';
 import { Stopped, UsageError } from './command.ts';
 
-/** How a command ends that failed: what it tells the operator, and its exit code. */
+/** What a failed command prints on stderr, and its exit code. */
 export interface ErrorReport {
   lines: string[];
   code: number;
 }
 
-/** A command that failed in another process, which has made the report. */
+/** A failure that another process has reported already. */
 export class ReportedError extends Error {
   readonly report: ErrorReport;
 
@@ -42,12 +42,12 @@ function isForOperators(error: unknown): error is Error {
 }
 
 function describe(error: unknown): string {
-  if (!(error instanceof Error)) return 'a value that is no error was thrown';
+  if (!(error instanceof Error)) return 'a value other than an error was thrown';
   const fault = databaseFault(error);
   return fault === undefined ? (error.stack ?? error.message) : `the database of DATABASE_URL ${fault}`;
 }
 
-/** The message for operators when the database is not available. The driver's messages do not contain its password. */
+/** The message for operators if the database is to blame. The driver's messages do not contain the password. */
 function databaseFault(error: Error): string | undefined {
   const code = 'code' in error ? String(error.code) : '';
   if (/^(ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT)$/.test(code)) {
@@ -58,15 +58,15 @@ function databaseFault(error: Error): string | undefined {
   }
   const tls = tlsFailure(error);
   if (tls !== undefined) return `cannot be reached over TLS: ${tls}`;
-  // pgbouncer says this. Annals sends no such parameter with ?pooler=transaction.
+  // Of pgbouncer. With ?pooler=transaction Annals sends no such parameter.
   if (error.message.startsWith('unsupported startup parameter')) {
     return `is behind a pooler: put ?pooler=transaction at the end of DATABASE_URL (${error.message})`;
   }
-  // insufficient_privilege: mostly a role that does not own its database, which may make no tables from PostgreSQL 15 on.
+  // insufficient_privilege: since PostgreSQL 15, mostly a role that does not own its database.
   if (code === '42501') {
     return `refuses: ${error.message} (${code}). docs/deploy.md says which rights the role needs, under "Managed PostgreSQL"`;
   }
-  // connection_exception: the coordinator of a cluster says so of a worker.
+  // connection_exception: from the coordinator of a cluster, about a worker.
   if (/^080(00|01|03|04|06)$/.test(code)) return `cannot reach another server: ${error.message} (${code})`;
   // SQLSTATE classes: 28 authorisation, 3D no such database, 57 the server stops or starts, 53 insufficient resources.
   return /^(28|3D|57|53)[0-9A-Z]{3}$/.test(code) ? `refuses: ${error.message} (${code})` : undefined;

@@ -4,15 +4,14 @@ import { type CommandIo, UsageError } from './command.ts';
 import { requireNamedTenant } from './require-tenant.ts';
 import { withInterruptibleDatabase } from './with-database.ts';
 
-/** Runs a command such as `client list --tenant T`: prints what a tenant has as a JSON array. */
+/** A command such as `client list --tenant T`, which prints a JSON array. */
 export async function listOfTenant(
   command: string,
   args: string[],
   io: CommandIo,
   read: (db: Database, tenant: string) => Promise<readonly object[]>,
 ): Promise<number> {
-  const { values } = parseCommand(command, { args, options: { tenant: { type: 'string' } } });
-  const { tenant } = values;
+  const { tenant } = parseCommand(command, { args, options: { tenant: { type: 'string' } } }).values;
   if (tenant === undefined) throw new UsageError(`${command} needs --tenant`);
   const found = await withInterruptibleDatabase(io, async ({ db }) => {
     await requireNamedTenant(db, tenant);

@@ -5,14 +5,14 @@ import { OperatorError } from '../core/errors.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { hasCode } from '../postgres/write-once.ts';
 
-/** What a port is for, by the setting that names it. */
+/** What listens on a port, by its setting. */
 const servers = { PORT: 'service', ANNALS_RECORDER_PORT: 'recorder', ANNALS_METRICS_PORT: 'metrics' } as const;
 
 type PortVariable = keyof typeof servers;
 
 /**
- * Listens, and returns the base URL. The log says what is there: with port 0 nobody could tell otherwise. Throws an OperatorError that names
- * the setting `variable` where it cannot listen.
+ * Listens and returns the base URL. Logs which server it is, since port 0 does not say. Throws an OperatorError that
+ * names the setting `variable` if it cannot listen.
  */
 export async function listen(
   app: HttpServer,
@@ -28,7 +28,7 @@ export async function listen(
   return urlOf(host, portOf(app.server.address()));
 }
 
-/** Throws the error that `listen` would throw now. For what should not begin where it cannot be served. */
+/** Throws the error that `listen` would throw, so that a command can fail before long work. */
 export async function requirePort({ host, port }: Listener, variable: PortVariable): Promise<void> {
   const server = createServer();
   try {
@@ -41,7 +41,7 @@ export async function requirePort({ host, port }: Listener, variable: PortVariab
   await once(server, 'close');
 }
 
-/** The error in words for the operator, where the port or the host is to blame. */
+/** The error, worded for operators if the port or the host is to blame. */
 function faultOfPort(error: unknown, { host, port }: Listener, variable: PortVariable): unknown {
   if (hasCode(error, 'EADDRINUSE')) {
     return new OperatorError(
@@ -60,7 +60,7 @@ function portOf(address: ReturnType<Server['address']>): number {
   return address !== null && typeof address === 'object' ? address.port : 0;
 }
 
-/** The URL of a server on this machine that listens on the host and the port. */
+/** The URL at which this machine reaches a server that listens on the host and the port. */
 export function urlOf(host: string, port: number): string {
   const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
   return `http://${isIPv6(reachable) ? `[${reachable}]` : reachable}:${port}`;

@@ -3,14 +3,14 @@ import { OperatorError } from '../core/errors.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
 import { MappingError, readMapping } from '../recording/mapping/read-mapping.ts';
 
-/** The text of a mapping's file, once the mapping is checked. Throws an `OperatorError` that names every fault. */
+/** The text of a mapping's file, validated. Throws an `OperatorError` with every fault. */
 export async function mappingTextOfFile(file: string): Promise<string> {
   const text = await textOfFile(file);
   checked(file, text);
   return text;
 }
 
-/** Reads a mapping from its file. Throws an `OperatorError` that names every fault. */
+/** Reads a mapping from its file. Throws an `OperatorError` with every fault. */
 export async function mappingOfFile(file: string): Promise<Mapping> {
   return checked(file, await textOfFile(file));
 }

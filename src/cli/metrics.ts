@@ -11,7 +11,7 @@ import { measureProcess } from '../metrics/process.ts';
 import type { CommandIo } from './command.ts';
 import { listen } from './listen.ts';
 
-/** Shows the figures on the port of ANNALS_METRICS_PORT. The caller closes the server. Undefined: there is no such port. */
+/** Serves the figures on ANNALS_METRICS_PORT; undefined without that setting. The caller closes the server. */
 export async function listenForMetrics(
   { metrics: listener }: Pick<Config, 'metrics'>,
   {
@@ -35,13 +35,13 @@ export async function listenForMetrics(
 export interface Observers {
   readonly metrics: Metrics | undefined;
   readonly tracer: Tracer | undefined;
-  /** Takes functions that are called after the work. */
+  /** Registers a function to call after the work. */
   readonly atEnd: (end: () => Promise<void>) => void;
 }
 
 /**
- * Runs the work of a command that has no service, with a tracer if the settings name a collector. Where ANNALS_METRICS_PORT is set, the
- * port shows the metrics of the process while the work runs.
+ * Runs the work of a command without the service: with a tracer if the settings name a collector, and with the
+ * process's metrics on ANNALS_METRICS_PORT if it is set.
  */
 export async function withObservers(
   config: Pick<Config, 'metrics' | 'traces'>,
@@ -64,10 +64,7 @@ export async function withObservers(
   }
 }
 
-/**
- * Shows the figures of this process, of the database and of other processes on the port of ANNALS_METRICS_PORT.
- * `readOthers` gives those of the others.
- */
+/** Serves the figures of this process, of the database and of other processes on ANNALS_METRICS_PORT. */
 export async function openInstallationMetrics(
   config: Pick<Config, 'metrics' | 'databaseUrl' | 'dataDir'>,
   {

@@ -7,11 +7,11 @@ import { resolveTls } from '../postgres/connections/tls.ts';
 import { openEmbeddedDatabase } from '../postgres/embedded/open-embedded-database.ts';
 import { readIfThere, writeOnce } from '../postgres/write-once.ts';
 
-/** The database of the settings, with the keys for its sealed values. */
-export interface OpenDatabase {
+/** The database of the settings, with the keys of its sealed values. */
+interface OpenDatabase {
   url: string;
   secretKeys: Buffer[];
-  /** Releases the embedded database; does nothing for another one. */
+  /** Releases the embedded database; does nothing for any other. */
   release(): Promise<void>;
 }
 
@@ -31,12 +31,12 @@ export async function openDatabase(config: Config, tell: (line: string) => void)
   }
 }
 
-/** DATABASE_URL as every connection uses it: its TLS and its search path are decided. */
+/** DATABASE_URL as every connection uses it: with TLS and the search path resolved. */
 export async function openUrl(databaseUrl: string, tell: (line: string) => void): Promise<string> {
   return await fixSearchPath(await resolveTls(databaseUrl), tell);
 }
 
-/** The keys of the settings, or of the data folder. Unlike `openDatabase` it makes none. */
+/** The keys of the settings or the data folder. Unlike `openDatabase` it creates none. */
 export async function findSecretKeys({ secretKeys, dataDir }: Config): Promise<Buffer[]> {
   if (secretKeys.length > 0) return secretKeys;
   const path = join(dataDir, 'secret.key');
@@ -47,11 +47,11 @@ export async function findSecretKeys({ secretKeys, dataDir }: Config): Promise<B
   );
 }
 
-/** The key of a data folder; the first call creates it. The file may contain a list, as ANNALS_SECRET_KEY may. */
+/** The keys of a data folder; the first call creates one. The file may contain a list, as ANNALS_SECRET_KEY may. */
 export async function keptSecretKeys(dataDir: string): Promise<Buffer[]> {
   const path = join(dataDir, 'secret.key');
   const kept = await writeOnce(path, `${randomBytes(32).toString('base64')}\n`).catch((error) => {
-    throw new OperatorError(`the key of the data folder, ${path}, can be neither read nor made: ${error.message}`);
+    throw new OperatorError(`the key of the data folder, ${path}, can be neither read nor created: ${error.message}`);
   });
   return keysOf(kept, path);
 }

@@ -6,14 +6,14 @@ import type { CommandIo } from './command.ts';
 
 type Output = CommandIo['stderr'];
 
-/** Milliseconds that a slow reader has left once the process has been asked to stop. */
+/** Milliseconds that a slow reader of stdout or stderr has after a signal. */
 const stopLimit = 1_000;
-/** As a shell reports a program that SIGPIPE has ended: its reader has gone, which needs no message. */
+/** As shells report a program that SIGPIPE ended: its reader is gone, which needs no message. */
 const readerGone = 128 + constants.signals.SIGPIPE;
 
 /**
- * Runs a command with the streams of this process. Returns its exit code once everything that it printed has been
- * written, however slow the reader is. What could not be written makes the exit code non-zero.
+ * Runs a command with the streams of this process. Returns its exit code once all its output is written, however slow
+ * the reader. A failed write makes the exit code non-zero.
  */
 export async function runWithOutput(
   rest: Pick<CommandIo, 'environment' | 'stop'>,
@@ -41,19 +41,16 @@ export async function runWithOutput(
   return code;
 }
 
-/** Writes a text. Resolves when it and all before it has gone out, or with the error that prevents it. */
+/** Writes a text. Resolves once it is flushed, or with the error of the write. */
 export async function written(output: Writable, text: string): Promise<Error | undefined> {
   return await new Promise((resolve) => {
     output.write(text, (error) => resolve(error ?? undefined));
   });
 }
 
-/**
- * Resolves when all has gone out, or with an error where a process that was asked to stop still waits for its reader a
- * second later.
- */
+/** Resolves when all output is flushed, or with an error if the reader is still behind a second after a signal. */
 async function flushed(output: Writable, stop: AbortSignal): Promise<Error | undefined> {
-  // An empty write to a reader that has gone fails too, although nothing was lost.
+  // An empty write to a closed pipe fails too, although nothing was lost.
   if (output.writableLength === 0) return undefined;
   return await new Promise((resolve) => {
     let timer: NodeJS.Timeout | undefined;
@@ -71,7 +68,7 @@ async function flushed(output: Writable, stop: AbortSignal): Promise<Error | und
   });
 }
 
-/** Node's own stream for a file takes a short write, which a full disk causes, for a whole one. */
+/** Node's own stream for a file mistakes a short write, as on a full disk, for a complete one. */
 function openOutput(stream: Output, descriptor: number): Output {
   if (!fstatSync(descriptor).isFile()) return stream;
   return new Writable({

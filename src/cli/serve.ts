@@ -12,29 +12,28 @@ import { listen } from './listen.ts';
 import { mappingTextOfFile } from './mapping-file.ts';
 import { listenForMetrics } from './metrics.ts';
 
-// Maximum milliseconds that open requests have to finish after the process was asked to stop.
+/** Milliseconds that open requests have to finish after a signal. */
 const graceLimit = 30_000;
-// The maximum if another version waits for the process, and the time for load balancers to notice before it.
+/** The same if another version waits for the process, after the time that load balancers need to notice. */
 const outdatedGraceLimit = 10_000;
 const outdatedNotice = 2_000;
 
 export interface ServeOptions {
   io: CommandIo;
   watch: SchemaWatch;
-  /** Where the recorder listens beside the service; default: where the settings say. */
+  /** Where the recorder listens beside the service; default: as set. */
   recorder?: Listener | undefined;
-  /** Resolves when this process does the upkeep for all on its port; default: it does from the start. */
+  /** Resolves when this worker is to do the upkeep; default: from the start. */
   upkeepTurn?: Promise<void> | undefined;
-  /** Called with the base URLs of the service and the recorder; default: prints the first and tells the second. */
+  /** Called with the base URLs of the service and the recorder; default: prints them. */
   ready?: (baseUrl: string, recorderUrl: string | undefined) => Promise<void> | void;
 }
 
-/** Serves until the process is asked to stop. */
 export type Serve = (context: Context, config: Config, options: ServeOptions) => Promise<void>;
 
 /**
- * Serves until the process is asked to stop. Throws an OperatorError if it stops because another version changes the
- * schema of the database. From then on, the process is not ready, and it finishes its open requests.
+ * Serves until a signal. Throws an OperatorError if another version changes the database's schema: the process then
+ * reports that it is not ready, and finishes its open requests.
  */
 export async function serveUntilStopped(
   context: Context,
@@ -42,14 +41,14 @@ export async function serveUntilStopped(
   { io, watch, recorder = config.recorder, upkeepTurn, ready = readyOf(io) }: ServeOptions,
 ): Promise<void> {
   const notReady = () => watch.reason;
-  // The recorder comes first, because its mapping may have faults: then nothing listens.
+  // The recorder first: if its mapping has faults, nothing listens.
   const recorderApp = recorder && (await recorderAppOf(context, config, { notReady }));
   const app = await buildApp(context, { notReady, upkeepTurn });
   const apps = [app, ...(recorderApp === undefined ? [] : [recorderApp])];
   try {
     const baseUrl = await listen(app, config, 'PORT');
     const recorderUrl = recorderApp && (await listen(recorderApp, recorder, 'ANNALS_RECORDER_PORT'));
-    // Of workers, the primary process shows the metrics.
+    // For workers, the primary process serves the metrics.
     if (upkeepTurn === undefined) apps.push(...(await metricsAppsOf(context, config, io)));
     await ready(baseUrl, recorderUrl);
     warmUp(context, { reads: true });
@@ -70,7 +69,7 @@ export async function recordUntilStopped(
   try {
     const variable = config.recorder ? 'ANNALS_RECORDER_PORT' : 'PORT';
     const url = await listen(app, config.recorder ?? config, variable, 'recorder');
-    // Of workers, the primary process shows the metrics.
+    // For workers, the primary process serves the metrics.
     if (upkeepTurn === undefined) apps.push(...(await metricsAppsOf(context, config, io)));
     await ready(url, undefined);
     warmUp(context, { reads: false });
@@ -102,7 +101,7 @@ function readyOf({ answer, tell }: CommandIo): NonNullable<ServeOptions['ready']
   };
 }
 
-/** The start does not wait for the warm-up, and Annals answers calls meanwhile. */
+/** In the background: Annals answers calls during the warm-up. */
 function warmUp(context: Context, options: { reads: boolean }): void {
   context
     .warmUp(options)
@@ -119,7 +118,7 @@ async function untilStopped(context: Context, { io, watch }: Pick<ServeOptions, 
     return;
   }
   context.logger.error(watch.reason);
-  // All answers are correct until the schema has changed.
+  // Answers are correct until the schema has changed.
   if (!watch.late) await sleep(outdatedNotice, undefined, { signal: io.stop }).catch(() => {});
   throw new OperatorError(watch.reason);
 }

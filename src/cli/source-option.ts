@@ -22,13 +22,13 @@ export function mappingFileOf(file: string | undefined, { environment }: Command
   return path;
 }
 
-/** Throws an OperatorError where the mapping names no tenant, or one for all changes that is not there. */
+/** Throws an OperatorError if the mapping names no tenant, or one for all changes that does not exist. */
 export async function requireTenant(db: Database, { tenant: rule }: Mapping): Promise<void> {
   if (rule === undefined) throw new OperatorError('the mapping names no tenant');
   if (rule.kind === 'value') await requireNamedTenant(db, rule.tenant);
 }
 
-/** Runs work with a source. What an operator can correct is shown without a stack. */
+/** Runs work with a source. Errors that an operator can correct are shown without a stack. */
 export async function forOperators<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();

@@ -7,20 +7,15 @@ import { hasCode } from '../postgres/write-once.ts';
 import { Stopped } from './command.ts';
 import { findSecretKeys } from './open-database.ts';
 
-export interface VerifyOptions {
-  config: Config;
-  signal: AbortSignal;
-}
-
-/** Reads a backup to its end. Throws an OperatorError where it is not complete or was changed. Needs the secret key and no database. */
-export async function verifyBackup(input: Readable, { config, signal }: VerifyOptions): Promise<BackupManifest> {
+/** Reads a backup to its end, without a database. Throws an OperatorError if it is incomplete or was altered. */
+export async function verifyBackup(input: Readable, config: Config, signal: AbortSignal): Promise<BackupManifest> {
   const backup = await BackupReader.open(input, { signal });
   backup.useKeys(await findSecretKeys(config));
   for await (const { content } of backup.tables()) for await (const _chunk of content);
   return backup.manifest;
 }
 
-/** The error of a command that reads a backup, in words for operators where it is the file's. */
+/** The error of a command that reads a backup, worded for operators if the file is to blame. */
 export function readingFault(error: unknown, stop: AbortSignal): unknown {
   if (stop.aborted) return new Stopped(stop.reason);
   if (hasCode(error, 'ENOENT', 'EACCES', 'EISDIR') && error instanceof Error) {

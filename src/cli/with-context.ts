@@ -7,8 +7,8 @@ import type { CommandIo } from './command.ts';
 import { type CurrentDatabase, closeInTime, withCurrentDatabase } from './with-database.ts';
 
 /**
- * Opens the database of the settings, migrates it to the current schema, builds the service on it, runs the work and
- * closes everything. The work must end when the watch says so.
+ * Opens and migrates the database of the settings, builds the service on it, runs the work and closes everything. The
+ * work must end when the watch does.
  */
 export async function withContext<Result>(
   io: CommandIo,
@@ -18,7 +18,7 @@ export async function withContext<Result>(
   return await withCurrentDatabase(io, (database) => withContextOn(database, work, { logger }));
 }
 
-/** Builds the service on a database that is open, runs the work and closes the service. */
+/** The same on an open database. */
 export async function withContextOn<Result>(
   { config, url, secretKeys, watch }: CurrentDatabase,
   work: (context: Context, config: Config, watch: SchemaWatch) => Promise<Result>,

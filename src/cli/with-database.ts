@@ -13,7 +13,7 @@ import { type SchemaWatch, watchSchema } from '../postgres/schema/watch-schema.t
 import { type CommandIo, Stopped } from './command.ts';
 import { openDatabase } from './open-database.ts';
 
-/** Milliseconds. After that time, the end of the process closes the connections that are still in use. */
+/** Milliseconds. The end of the process closes connections that are still in use then. */
 const closingLimit = 5_000;
 
 /** The database of the settings, at the current schema. */
@@ -21,11 +21,11 @@ export interface CurrentDatabase {
   config: Config;
   url: string;
   secretKeys: readonly Uint8Array[];
-  /** Says when another version migrates the database to its own schema. The work must then end. */
+  /** Aborted when another version migrates the database. The work must then end. */
   watch: SchemaWatch;
 }
 
-/** What a command needs that uses only the database, without the service. */
+/** For commands that use the database without the service. */
 export interface DatabaseTools {
   db: Database;
   /** The connections of `db`. */
@@ -37,8 +37,8 @@ export interface DatabaseTools {
 }
 
 /**
- * Opens the database of the settings, migrates it to the current schema, runs the work and closes the database. Throws
- * `Stopped` if the process is asked to stop before the work starts.
+ * Opens and migrates the database of the settings, runs the work and closes the database. Throws `Stopped` on a signal
+ * before the work starts.
  */
 export async function withCurrentDatabase<Result>(
   io: CommandIo,
@@ -47,10 +47,9 @@ export async function withCurrentDatabase<Result>(
   return await withMigratedDatabase(io, (database) => withWatch(database, work));
 }
 
-/** The database of the settings, at the current schema, which nobody watches yet. */
 export type MigratedDatabase = Omit<CurrentDatabase, 'watch'>;
 
-/** Opens and migrates the database as `withCurrentDatabase` does, for work that leaves it to other processes to use it. */
+/** `withCurrentDatabase` without the watch, for work that only starts other processes. */
 export async function withMigratedDatabase<Result>(
   io: CommandIo,
   work: (database: MigratedDatabase) => Promise<Result>,
@@ -71,7 +70,7 @@ export async function withMigratedDatabase<Result>(
   }
 }
 
-/** Runs work that ends when another version migrates the database. */
+/** Runs work that must end when another version migrates the database. */
 export async function withWatch<Result>(
   database: MigratedDatabase,
   work: (database: CurrentDatabase) => Promise<Result>,
@@ -84,10 +83,7 @@ export async function withWatch<Result>(
   }
 }
 
-/**
- * Runs the work as withCurrentDatabase does, with connections, and closes them after it. The work must end when the watch
- * says so.
- */
+/** `withCurrentDatabase` with connections, which it closes after the work. */
 export async function withDatabase<Result>(
   io: CommandIo,
   work: (tools: DatabaseTools, watch: SchemaWatch) => Promise<Result>,
@@ -104,9 +100,8 @@ export async function withDatabase<Result>(
 }
 
 /**
- * Runs work as withDatabase does, for work that does not listen to signals. When the process is asked to stop, or must
- * stop because of the schema, this function closes the connections. The work then stops after its current step, and the
- * database is closed in order.
+ * `withDatabase` for work that does not listen to signals. On a signal, or when the schema changes, this function
+ * closes the connections, which ends the work after its current step.
  */
 export async function withInterruptibleDatabase<Result>(
   io: CommandIo,
@@ -130,12 +125,12 @@ function failureOn(signal: AbortSignal, errorOf: (reason: AbortSignal['reason'])
   });
 }
 
-/** Waits until the connections are closed, for 5 seconds at most. */
+/** Waits for connections to close, for at most 5 seconds. */
 export async function closeInTime(closing: Promise<void>): Promise<void> {
   await Promise.race([closing, sleep(closingLimit, undefined, { ref: false })]);
 }
 
-/** Runs work on connections of its own, and closes them after it. */
+/** Runs work on connections of its own, which it closes afterwards. */
 export async function withPool<Result>(
   url: string,
   options: { applicationName: string; maximum: number },
@@ -149,12 +144,12 @@ export async function withPool<Result>(
   }
 }
 
-/** The schema that this version needs: a distributed database has other forms of some routines. */
+/** The schema of this version: some routines differ in a distributed database. */
 async function readCurrentSchema(pool: pg.Pool): Promise<Schema> {
   return await readPackageSchema((await isDistributed(pool)) ? 'distributed' : 'single');
 }
 
-/** Runs the migrations. Returns the names of those that ran. */
+/** Returns the names of the migrations that ran. */
 export async function migrateDatabase(url: string): Promise<string[]> {
   return await withPool(url, { applicationName: 'annals migrate', maximum: 2 }, (pool) => migrate(pool));
 }

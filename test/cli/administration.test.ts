@@ -87,7 +87,7 @@ test('a link into the console is one line, and makes a client without a secret t
   expect(listed).toMatchObject([{ tenant: 'linked', scope: expect.stringContaining(scope), revokedAt: null }]);
   const [{ clientId, name }] = listed;
   expect(name).toBe(clientId);
-  expect(made.stderr).toMatch(new RegExp(`^Good once, for 60 seconds. It signs in ${clientId} with changelog`));
+  expect(made.stderr).toMatch(new RegExp(`^Valid once, for 60 seconds. It signs in ${clientId} with changelog`));
   expect((await annals(['client', 'revoke', clientId], environment)).code).toBe(0);
 
   const named = ['--name', 'Jane Doe', '--scope', 'changelog.changelog_read ai.agent_manage'];

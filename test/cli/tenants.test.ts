@@ -117,7 +117,7 @@ describe('delete', () => {
     await server.createTenant('careful');
     const { code, stdout, stderr } = await annals(['tenant', 'delete', 'careful'], environment);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toContain('removes everything that careful has, for good; to do so, add --yes');
+    expect(stderr).toContain('removes all data of careful for good; add --yes to confirm');
     expect(await rowsOf('careful')).toEqual({ tenant: 1 });
   });
 

@@ -20,20 +20,20 @@ export const command: Command = {
   help: `Usage: annals capture --mapping FILE [--from URL] [--snapshot]
        annals capture --remove [--from URL]
 
-Records the changes of a PostgreSQL database (14 or later) from its log, until you stop
-it. The application does not change. The source needs wal_level = logical.
+Records the changes of a PostgreSQL database (14 or later) from its write-ahead log until
+stopped. The application stays as it is. The source needs wal_level = logical.
 
   --from URL     the source; default: ANNALS_SOURCE_URL. PGPASSFILE works
   --mapping FILE which tables become which documents; default: ANNALS_RECORDER_MAPPING
-  --snapshot     at the first start, record the existing rows
+  --snapshot     record the existing rows at the first start
   --alter        set the replica identity that the tables need
   --identity full
                  with --alter: set replica identity full where a table can have it
-  --resync       after a gap: compare the tables with the history, record the differences
+  --resync       after a gap: compare the tables with the history and record the differences
   --accept-gap   after a gap: continue without the missing changes
-  --strict       stop at a change that can never be recorded, instead of rejecting it
+  --strict       stop at an invalid change instead of rejecting it
   --slot NAME    the name of the slot and the publication at the source; default: ${defaultSlot}
-  --remove       drop both at the source, even while Annals' own database is away
+  --remove       drop both at the source, even while Annals' own database is unreachable
 
 Example:
   annals capture --mapping mapping.json --from postgres://annals@shop.example/shop`,
@@ -98,14 +98,14 @@ Example:
   },
 };
 
-/** Removes the slot and the publication at the source first: a slot that nobody reads fills the source's disk. */
+/** The slot and the publication go first: a slot without a reader fills the source's disk. */
 async function remove(source: Source, slot: string, io: CommandIo): Promise<number> {
   io.answer(JSON.stringify(await removeCapture(source, slot)));
   try {
     await withDatabase(io, async ({ db }) => await deletePosition(db));
   } catch {
     io.tell(
-      "annals: Annals' own database is away and still has the position: the next capture will need --accept-gap or --resync",
+      "annals: Annals' own database is unreachable and keeps the position: the next capture will need --accept-gap or --resync",
     );
   }
   return 0;

@@ -1,24 +1,21 @@
 import { moveTenant } from '../../postgres/cluster/move-tenant.ts';
-import { noSuchAction, parseCommand } from '../arguments.ts';
+import { parseCommand, runAction } from '../arguments.ts';
 import { type Command, type CommandIo, UsageError } from '../command.ts';
 import { withCurrentDatabase, withPool } from '../with-database.ts';
 
 export const command: Command = {
   help: `Usage: annals cluster move TENANT WORKER
 
-Moves a tenant to a worker of the cluster that "annals distribute" has spread the database
-over. WORKER is its host and port, as "annals distribute" prints them. Tenants that share the
-tenant's portion move with it. The service may run: recording and reading continue, and writes
-wait for a moment at the end. The time depends on the rows that the workers copy. It prints
-one JSON object: tenant, from, to, and others, the number of other tenants that moved.
+Moves a tenant to another worker of the cluster that "annals distribute" set up. WORKER is
+host:port, as "annals distribute" prints it. Tenants in the same shard move along. The
+service may run: reads and writes continue, and writes wait for a moment at the end. The time
+depends on the number of rows. Prints one JSON object: tenant, from, to, and others, the
+number of other tenants that moved.
 
 Example:
   annals cluster move acme worker2.internal:5432`,
 
-  async run([action, ...args], io) {
-    if (action === 'move') return await move(args, io);
-    throw noSuchAction('cluster', action, ['move']);
-  },
+  run: runAction('cluster', { move }),
 };
 
 async function move(args: string[], io: CommandIo): Promise<number> {

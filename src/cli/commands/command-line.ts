@@ -7,7 +7,7 @@ import { reportOf } from '../error-report.ts';
 interface ListedCommand {
   /** One line for the list of commands. */
   summary: string;
-  /** A command loads only what it needs: to load the whole service takes one second of processor time. */
+  /** Loading the whole service takes a second of processor time, so each command loads what it needs. */
   load: () => Promise<{ command: Command }>;
 }
 
@@ -28,7 +28,7 @@ const groups: Record<string, Record<string, ListedCommand>> = {
     key: { summary: 'create, list and revoke keys of programs', load: () => import('./key.ts') },
     console: { summary: 'print a link that signs in to the console', load: () => import('./console.ts') },
     erase: { summary: 'erase a person or a document', load: () => import('./erase.ts') },
-    hold: { summary: 'keep anything of a tenant from being deleted', load: () => import('./hold.ts') },
+    hold: { summary: "suspend the deletion of a tenant's history", load: () => import('./hold.ts') },
     retention: { summary: "delete a tenant's old history", load: () => import('./retention.ts') },
   },
   'Record changes': {
@@ -47,7 +47,7 @@ const groups: Record<string, Record<string, ListedCommand>> = {
     tail: { summary: 'print the changes of a tenant as they are recorded', load: () => import('./tail.ts') },
     subscription: { summary: 'list, pause and resume subscriptions', load: () => import('./subscription.ts') },
   },
-  'Look after it': {
+  'Operate it': {
     cluster: { summary: 'move a tenant to another worker of the cluster', load: () => import('./cluster.ts') },
     index: { summary: 'create, list and drop indexes for lists of instances', load: () => import('./indexes.ts') },
     backup: { summary: 'write the database into a file, while the service runs', load: () => import('./backup.ts') },
@@ -56,7 +56,7 @@ const groups: Record<string, Record<string, ListedCommand>> = {
     receipt: { summary: "list what was done with a tenant's history", load: () => import('./receipt.ts') },
     witness: { summary: 'sign checkpoints of logs on another machine', load: () => import('./witness.ts') },
     verify: { summary: 'verify the proof of a history, without a database', load: () => import('./verify.ts') },
-    secrets: { summary: 'encrypt stored secrets with the newest key', load: () => import('./secrets.ts') },
+    secrets: { summary: 're-encrypt stored secrets with the newest key', load: () => import('./secrets.ts') },
   },
 };
 

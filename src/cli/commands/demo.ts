@@ -24,7 +24,8 @@ import { parseQuery } from '../../query/parse.ts';
 import { createRecorder } from '../../recording/record-change.ts';
 import { sentValues } from '../../tenants/configuration/sent-values.ts';
 import { storeDocuments } from '../../tenants/custom-entities/store-documents.ts';
-import { type Command, type CommandIo, Stopped, UsageError } from '../command.ts';
+import { parseCommand } from '../arguments.ts';
+import { type Command, type CommandIo, Stopped } from '../command.ts';
 import { consoleAddress, makeConsoleLink } from '../console-link.ts';
 import { requirePort } from '../listen.ts';
 import { type ServeOptions, serveUntilStopped } from '../serve.ts';
@@ -40,27 +41,26 @@ export const command: Command = {
   help: `Usage: annals demo [--ai]
 
 Runs the service with a tenant "demo" that has the history of an invented shop: about
-5,000 changes over the last 90 days, and its warranty claims as instances of a custom
+5,000 changes of the last 90 days, and its warranty claims as instances of a custom
 entity. The settings are those of "annals serve", but it always runs one process. The
 recorder listens too, on a free port unless ANNALS_RECORDER_PORT names one.
 
 Prints the base URL, calls to paste with a client for this start, and a link that signs
-in to the console. Without DATABASE_URL the log goes to demo.log in ANNALS_DATA_DIR, and a
-key beside it, demo-proof.pem, seals the history. Revokes the clients of earlier starts. The next start uses the same
-history again: for a new shop choose another ANNALS_DATA_DIR.
+in to the console. Without DATABASE_URL the log goes to demo.log in ANNALS_DATA_DIR, where
+the key demo-proof.pem seals the history. Revokes the clients of earlier starts. The next
+start uses the same history; for a new shop choose another ANNALS_DATA_DIR.
 
-  --ai    also has a provider of language models that makes its answers up, and says
-          so in each: completions, chats and OpenAI clients work without a key. Shows
-          an agent, a budget, and the costs and logs of invented calls.
+  --ai    adds a provider of language models with made-up answers, which say so:
+          completions, chats and OpenAI clients work without a key. Shows an agent,
+          a budget, and the costs and logs of invented calls.
 
 Example:
   PORT=3000 annals demo --ai`,
 
   async run(args, io) {
-    const other = args.find((arg) => arg !== '--ai');
-    if (other !== undefined) throw new UsageError(`demo takes --ai alone, and was given ${other}`);
-    await using provider = args.length > 0 ? await startMadeUpProvider() : undefined;
-    // In a thread, while PostgreSQL makes the database of a first start. A later start does not use it.
+    const { values } = parseCommand('demo', { args, options: { ai: { type: 'boolean', default: false } } });
+    await using provider = values.ai ? await startMadeUpProvider() : undefined;
+    // In a thread, while PostgreSQL initialises the database of a first start. Later starts do not use it.
     const shop = preparedShop(Date.now());
     shop.catch(() => {});
     using files = openFiles(io);
@@ -72,7 +72,7 @@ Example:
         files?.logger,
       );
     } catch (error) {
-      // As for serve: the process was asked to stop before it had started.
+      // As for serve, a signal before the start is a success.
       if (!(error instanceof Stopped)) throw error;
     }
     return 0;
@@ -80,8 +80,8 @@ Example:
 };
 
 /**
- * The folder of the demo's own database also has its log, so that the terminal keeps the calls, and a key that seals the history.
- * Beside the database of an operator nothing is written.
+ * Beside the demo's own database go its log, so that the terminal keeps the calls, and the key that seals its history.
+ * Nothing is written beside an operator's database.
  */
 function openFiles({ environment }: CommandIo) {
   const { databaseUrl, dataDir, logLevel } = readConfig(environment);
@@ -99,7 +99,7 @@ function openFiles({ environment }: CommandIo) {
   return { logFile, proofKey, logger: createLogger(logLevel, stream), [Symbol.dispose]: () => stream.flushSync() };
 }
 
-/** The receiver of webhooks that the calls begin listens on this machine, and so does the provider that makes answers up. */
+/** Deliveries may reach this machine, where the webhook receiver of the sample calls listens. */
 function environmentOf(
   { environment }: CommandIo,
   { provider, proofKey }: { provider: MadeUpProvider | undefined; proofKey: string | undefined },
@@ -129,9 +129,8 @@ async function runDemo(
   await requirePort(config, 'PORT');
   await requirePort(recorder, 'ANNALS_RECORDER_PORT');
   await createTenant(context.db, tenant);
-  // While the database records, this process builds the service. The client comes after both.
   await revokeEarlierClients(context);
-  // The desk's own changes are history too, which would keep the shop from being recorded.
+  // After the shop: the desk's own changes are history too, and a tenant with history gets no shop.
   const filled = fillHistory(context, shop, io).then(() => (hasAi ? fillDesk(context, config) : undefined));
   filled.catch(() => {});
   const ready = async (baseUrl: string, recorderUrl = '') => {
@@ -153,7 +152,7 @@ async function runDemo(
         openaiKey: hasAi ? await makeKey(context) : undefined,
       }),
     );
-    io.answer(`# The console, signed in. This link is good once, for ${demoLinkLifetime / 60_000} minutes:`);
+    io.answer(`# The console, signed in. This link works once, for ${demoLinkLifetime / 60_000} minutes:`);
     io.answer(consoleAddress(config.baseUrl ?? baseUrl, link));
     io.tell(
       `The tenant "${tenant}" is served at ${baseUrl}, and its recorder at ${recorderUrl}. ` +
@@ -170,12 +169,12 @@ async function fillHistory(
 ): Promise<void> {
   const { total } = await findPage(tenant, parseQuery(allTime, changelogDialect), { skip: 0, size: 1 });
   if (total > 0) {
-    tell(`The tenant "${tenant}" has a history of ${total} changes already; it stays as it is.`);
+    tell(`The tenant "${tenant}" already has a history of ${total} changes.`);
     return;
   }
   const now = clock.now();
   const { changes, claimType: type, claims: instances } = await shop;
-  // First, since a history that is there keeps the next start from making any of this.
+  // Before the history, whose existence makes the next start skip all of this.
   await inTransaction(db, (transaction) => storeDocuments(transaction, tenant, { type, instances, now }));
   // In one batch, so that a tenant has the whole shop or nothing.
   const outcomes = await createRecorder(db, tenant, () => now)(changes);
@@ -204,15 +203,15 @@ async function fillDesk(
   await Promise.all(calls.map(({ call, end }) => completions.quota.record(tenant, call, end)));
   await recordRequests(db, calls);
   await agents.own.put(author, agentId, { body: agent as AgentBody, text: JSON.stringify(agent) });
-  // With a key of its own a tenant may call all models of the provider, and not that of the service alone.
+  // With a key of its own a tenant may call every model of the provider; with the service's only its one model.
   if ((await configuration.readProviderKeys(tenant)).openai === undefined) {
     const sent = await sentValues('{"value":"made-up"}');
     await configuration.create(
       author,
-      sent.map((one) => ({ key: 'providerApiToken', value: 'made-up', ...one })),
+      sent.map((value) => ({ key: 'providerApiToken', value: 'made-up', ...value })),
     );
   }
-  // Last, since a budget that is there keeps the next start from making any of this.
+  // Last, since its existence makes the next start skip all of this.
   await budgets.put(author, 'monthly', { period: 'month', limitUsd: '10' });
 }
 
@@ -230,7 +229,7 @@ const sessionLength = 3;
 function requestsOf(calls: readonly MadeUpCall[]): LoggedRequest[] {
   return calls
     .filter(({ call }) => call.operation === 'chat')
-    .toSorted((one, other) => one.call.at - other.call.at)
+    .toSorted((a, b) => a.call.at - b.call.at)
     .map(({ call: { id, at }, end: { durationMs, usage } }, index) => {
       const tokens = { prompt: usage.inputTokens, completion: usage.outputTokens };
       const note = { severity: 'INFO', agentId, requestId: id, at: at + durationMs } as const;
@@ -248,7 +247,7 @@ function requestsOf(calls: readonly MadeUpCall[]): LoggedRequest[] {
     });
 }
 
-/** A key for an OpenAI client, in place of that of earlier starts. */
+/** A key for an OpenAI client; revokes those of earlier starts. */
 async function makeKey({ db }: Context): Promise<string> {
   for (const { id, name, revokedAt } of await listKeys(db, tenant)) {
     if (name === clientName && revokedAt === null) await revokeKey(db, tenant, id);
@@ -256,14 +255,14 @@ async function makeKey({ db }: Context): Promise<string> {
   return (await createKey(db, { tenant, name: clientName, scopes: ['ai.completion_manage'] })).key;
 }
 
-/** Annals does not store the secret of the last start, so each start makes new clients. */
+/** Secrets are not stored, so each start makes a new client. */
 async function revokeEarlierClients({ db }: Context): Promise<void> {
   for (const { clientId, name, revokedAt } of await listClients(db, tenant)) {
     if (name === clientName && revokedAt === null) await revokeClient(db, clientId);
   }
 }
 
-/** Finds values for the sample calls that exist in the history, whenever it was recorded. */
+/** An order and a time for the sample calls that exist in the history, whenever it was recorded. */
 async function sampleSubjects({ findPage, clock }: Context): Promise<{ order: string; around: number }> {
   const latest = (q: string) => findPage(tenant, parseQuery(`${q} ${allTime}`, changelogDialect), { skip: 0, size: 1 });
   const [order] = (await latest('entity:order type:update')).entries;

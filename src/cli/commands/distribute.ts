@@ -12,18 +12,18 @@ export const command: Command = {
   help: `Usage: annals distribute [--shards COUNT]
 
 Spreads the tenants over the workers of a Citus cluster (12 or later). DATABASE_URL names
-the coordinator. All rows of a tenant are on one worker, and stay together when they move.
+the coordinator. All rows of a tenant stay together on one worker.
 
-It first brings the database to the current schema, as "annals migrate" does. Then it moves
-the rows in one transaction: if it fails, it distributes no table. No other program may use
-the database meanwhile. Running services of Annals end; start them again afterwards. You
-cannot undo the distribution. Run the command again after the cluster has split a shard, or
-at any time. It prints the distributed tables, the number of shards, the number of shards
-with their own routines, and the workers. These routines make pages and recording cheaper,
+It migrates the database as "annals migrate" does, and then moves the rows in one
+transaction: either all tables are distributed or none. No other program may use the database
+during the command. Running services of Annals end; start them again afterwards. The
+distribution cannot be undone. Run the command again after the cluster has split a shard; it
+is idempotent. It prints the distributed tables, the number of shards, the number of shards
+with routines of their own, and the workers. These routines make pages and recording cheaper,
 and need the right to create schemas in the database.
 
---shards is the number of portions for the tenants, 1 to ${maxShards}; the default is 32. Only the
-first call sets it. A portion moves as a whole. docs/cluster.md describes how to move one.
+--shards is the number of shards, 1 to ${maxShards}; default: 32. Only the first call sets it.
+A shard moves as a whole; docs/cluster.md describes how.
 
 Example:
   DATABASE_URL=postgres://annals@coordinator.internal/annals annals distribute`,
@@ -33,7 +33,7 @@ Example:
     const shards = values.shards === undefined ? undefined : readShards(values.shards);
     const { databaseUrl } = readConfig(io.environment);
     if (databaseUrl === undefined) {
-      throw new OperatorError('DATABASE_URL is missing: the embedded database is no coordinator of a Citus cluster');
+      throw new OperatorError('DATABASE_URL is missing: the embedded database cannot be distributed');
     }
     const url = await openUrl(databaseUrl, io.tell);
     const outcome = await withPool(url, { applicationName: 'annals distribute', maximum: 2 }, (pool) =>

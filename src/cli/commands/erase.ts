@@ -23,31 +23,30 @@ export const command: Command = {
        annals erase --tenant T --entity E --entity-id ID --reason R (--dry-run | --yes)
        annals erase --list [--tenant T]
 
-Erases a person or a document from everything that a tenant has: the name of an actor, or the
-id, the names and the values of a document, also where others are related to it. The entries
-stay, with erased-<random> and "[erased]" in place of what is gone, so totals stay what they
-were. Erase at the source first: what is changed there afterwards is recorded again.
+Erases a person or a document from all data of a tenant: the name of an actor, or the id, the
+names and the values of a document, also where other documents refer to it. The entries stay,
+with erased-<random> and "[erased]" in place of the data, so totals do not change. Erase at
+the source first: later changes there are recorded again.
 
---paths FILE names paths of other types whose values go as well, in changes by the actor or
-related to the document: a JSON object a line, {"entity":"order","path":"customer.email"}.
---reason is request, law, mistake or other. The service may run meanwhile. If the command is
-interrupted, or says that the person is still being recorded (exit code 1), run it again. It
-deletes all exports of the tenant and all stored results. A tenant on hold is not erased from.
-Prints one JSON object: tenant, erasure, entries, rows, the changed or deleted rows of other
-tables, untold, the subscriptions that got changes and cannot be told now that these were
-erased, and left, ids that stay.
+--paths FILE names paths of other types whose values are erased too, in changes by the actor or
+related to the document: one JSON object a line, {"entity":"order","path":"customer.email"}.
+--reason is request, law, mistake or other. The service may run. If the command is interrupted,
+or reports that the person is still being recorded (exit code 1), run it again. It deletes all
+exports and stored results of the tenant. A tenant on hold is refused. Prints one JSON object:
+tenant, erasure, entries, rows (changed or deleted rows of other tables), untold (subscriptions
+that received changes and cannot be notified of their erasure) and left (ids that stay).
 
 --dry-run changes nothing. It prints a JSON object for each document of the history and each row
-of another table that has the person, and then that object.
---leave-ids leaves ids and names of paths that have the person in them. Without it they stop the
+of another table with the person in it, and then the object above.
+--leave-ids leaves ids and names of paths that contain the person. Without it they stop the
 command before anything is erased: ids of agents, custom types and instances, keys of settings.
 --certificate FILE writes what was erased, where, and what stays, signed with the proof key, for
 the person. "annals verify" checks it. Needs ANNALS_PROOF_KEY_FILE and a sealed history.
 
---vacuum rewrites each table that was touched afterwards, one after the other, so that its files
-have nothing of the person any more, and prints how long nobody could use it.
+--vacuum rewrites each touched table afterwards, one after the other, so that its files contain
+nothing of the person, and prints how long the table was locked.
 --list prints the erasures of a tenant, or of all, one JSON object a line: keep the output as a
-file for annals restore --erasures. Whom they are about is sealed under the secret key.
+file for annals restore --erasures. The persons are sealed under the secret key.
 
 Example:
   annals erase --tenant acme --entity customer --entity-id 4711 --reason request --yes`,
@@ -72,7 +71,7 @@ Example:
     });
     if (values.list) return await list(io, values.tenant);
     const { tenant, actor, entity, 'entity-id': entityId, 'dry-run': dryRun, yes } = values;
-    const reason = erasureReasons.find((one) => one === values.reason);
+    const reason = erasureReasons.find((known) => known === values.reason);
     if (tenant === undefined) throw new UsageError('erase needs --tenant');
     if (reason === undefined) throw new UsageError(`erase needs a --reason of ${erasureReasons.join(', ')}`);
     if (dryRun === yes)
@@ -100,7 +99,7 @@ interface Erasure {
   reason: ErasureReason;
   dryRun: boolean;
   vacuum: boolean;
-  /** The file of the certificate. */
+  /** A path. */
   certificate: string | undefined;
   leaveIds: boolean;
 }
@@ -125,11 +124,11 @@ async function run(io: CommandIo, erasure: Erasure): Promise<number> {
       ? findSubject(options, (found) => io.answer(JSON.stringify(found)))
       : eraseSubject(options));
     const vacuumed: VacuumedTable[] | undefined = vacuum ? [] : undefined;
-    // A run that found nothing may be the second one, after one that did not come to this.
+    // A run that found nothing may follow one that was interrupted before it vacuumed: then all tables are rewritten.
     const touched = counts.erasure === undefined ? undefined : Object.keys(counts.rows);
-    for await (const one of vacuum ? vacuumTables({ db, pool }, tenant, touched) : []) {
-      io.tell(`annals: ${one.table} was rewritten, and locked for ${one.locked} ms`);
-      vacuumed?.push(one);
+    for await (const rewritten of vacuum ? vacuumTables({ db, pool }, tenant, touched) : []) {
+      io.tell(`annals: ${rewritten.table} was rewritten, and locked for ${rewritten.locked} ms`);
+      vacuumed?.push(rewritten);
     }
     if (certificate !== undefined && certifier !== undefined) {
       await writeCertificate(certificate, certifier, { db, sealer, tenant, subject, counts, isVacuumed: vacuum, now });
@@ -141,7 +140,10 @@ async function run(io: CommandIo, erasure: Erasure): Promise<number> {
   return 0;
 }
 
-/** Makes the signer of a certificate. Throws an OperatorError where nothing could sign or keep it, so before anything is erased. */
+/**
+ * Makes the signer of a certificate. Throws an OperatorError before anything is erased if it cannot be signed or
+ * stored.
+ */
 function certifying(io: CommandIo, tenant: string, file: string): (db: Database) => Promise<Signer> {
   const { proofKeyFile, baseUrl } = readConfig(io.environment);
   if (proofKeyFile === undefined) {
@@ -157,8 +159,7 @@ function certifying(io: CommandIo, tenant: string, file: string): (db: Database)
   };
 }
 
-function subjectOf(given: { actor?: string | undefined; entity?: string | undefined; entityId?: string | undefined }) {
-  const { actor, entity, entityId } = given;
+function subjectOf({ actor, entity, entityId }: Record<'actor' | 'entity' | 'entityId', string | undefined>) {
   if (actor !== undefined && actor !== '' && entity === undefined && entityId === undefined) return { actor };
   if (actor === undefined && entity && entityId) return { entity, entityId };
   throw new UsageError('erase needs --actor, or --entity with --entity-id');

@@ -11,11 +11,11 @@ export const command: Command = {
        annals hold --tenant T --release
        annals hold --tenant T
 
-Puts a tenant on hold. When the command returns, nothing of the tenant's history is dropped or
-erased and the tenant cannot be deleted, until --release. Its retention stands still: days that
-pass meanwhile are dropped after the release. Without either option it prints how the tenant
-stands. Hold and release are recorded in the history, and each has a receipt. Prints one JSON
-object: tenant, heldSince and reason, both null without a hold.
+Puts a tenant on hold: until --release, none of its history is dropped or erased, and the
+tenant cannot be deleted. Days that its retention would have dropped are dropped after the
+release. Without either option it prints the tenant's hold. Hold and release are recorded in
+the history, each with a receipt. Prints one JSON object: tenant, heldSince and reason, both
+null without a hold.
 
 Example:
   annals hold --tenant acme --reason lawsuit`,
@@ -26,12 +26,10 @@ Example:
       options: { tenant: { type: 'string' }, reason: { type: 'string' }, release: { type: 'boolean', default: false } },
     });
     const { tenant, release } = values;
-    const reason = holdReasons.find((one) => one === values.reason);
+    const reason = holdReasons.find((known) => known === values.reason);
     if (tenant === undefined) throw new UsageError('hold needs --tenant');
     if (release && values.reason !== undefined) throw new UsageError('hold takes --reason or --release');
-    if (reason !== values.reason) {
-      throw new UsageError(`hold needs a --reason of ${holdReasons.join(', ')}`);
-    }
+    if (reason !== values.reason) throw new UsageError(`hold needs a --reason of ${holdReasons.join(', ')}`);
     return await withDatabase(io, async ({ db, now }) => {
       await requireNamedTenant(db, tenant);
       if (release) await releaseTenant(db, tenant, now());

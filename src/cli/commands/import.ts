@@ -14,7 +14,7 @@ import { createRecorder } from '../../recording/record-change.ts';
 import { followFile } from '../../sources/import/follow-file.ts';
 import { ImportStoppedError, importChanges } from '../../sources/import/import.ts';
 import type { ImportCounts } from '../../sources/import/line-batch.ts';
-import { parseCommand } from '../arguments.ts';
+import { onlyOperand, parseCommand } from '../arguments.ts';
 import { type Command, type CommandIo, UsageError } from '../command.ts';
 import { ProgressLine } from '../progress-line.ts';
 import { requireNamedTenant } from '../require-tenant.ts';
@@ -24,19 +24,19 @@ export const command: Command = {
   help: `Usage: annals import --tenant T [--mapping FILE] FILE
        annals import --tenant T [--mapping FILE] --follow [--accept-gap] FILE
 
-Records document changes from NDJSON, one JSON object a line; .gz and .zst too, "-" for
-stdin. Prints one JSON object with the counts: read, recorded, unchanged, duplicate,
-expired, rejected. It rejects an invalid line, prints its number and the reason on stderr,
-records the others, and exits with 1. You can run it again at any time, also after a crash:
-it records no change twice and loses none.
+Records document changes from NDJSON, one JSON object a line, also compressed (.gz, .zst);
+- is stdin. Prints one JSON object with the counts: read, recorded, unchanged, duplicate,
+expired, rejected. Invalid lines are rejected with their number and the reason on stderr; the
+others are recorded, and the exit code is 1. Safe to repeat, also after a crash: no change is
+recorded twice or lost.
 
-A line has op (insert or create, update, replace, delete), entity, entityId and at. These
-members are optional: id, name, actor, schemaVersion, related, context, before and after.
+A line has op (insert or create, update, replace, delete), entity, entityId and at. Optional
+members: id, name, actor, schemaVersion, related, context, before and after.
 
-With --follow it reads the file while it grows and is rotated, until you stop it. It records
-each line once, also after a crash, and waits for the end of an incomplete line. It also
-reads rotated files in the same folder (changes.ndjson.1, changes.ndjson-20260115.gz …).
-  --accept-gap  continue if the followed file does not exist any more
+With --follow it reads the file as it grows and is rotated, until stopped. It records each
+line once, also after a crash, and waits for the end of an incomplete line. Rotated files
+in the same folder are read too (changes.ndjson.1, changes.ndjson-20260115.gz …).
+  --accept-gap  continue if the followed file no longer exists
 
 Example:
   annals import --tenant acme changes.ndjson.gz`,
@@ -53,9 +53,8 @@ Example:
       allowPositionals: true,
     });
     const { tenant } = values;
-    const [file, ...others] = positionals;
     if (tenant === undefined) throw new UsageError('import needs --tenant');
-    if (file === undefined || others.length > 0) throw new UsageError('import needs one FILE, or - for stdin');
+    const file = onlyOperand(positionals, 'import needs one FILE, or - for stdin');
     if (values.follow && (file === '-' || /\.(?:gz|zst)$/.test(file))) {
       throw new UsageError('--follow needs a plain file');
     }
@@ -73,7 +72,7 @@ Example:
       const recorder = createRecorder(db, tenant, now, sealer);
       const { record, finish } = foldAlong(recorder, () => foldHistory(db, tenant), {
         async ofEntries() {
-          // An index is complete only after the last fold, so the table that needs none is first.
+          // The table without indexes first: theirs are complete only after the last fold.
           await analyseHistory(db, 'related');
           await buildHistoryIndexes(db);
           await analyseHistory(db, 'entries');
@@ -82,14 +81,14 @@ Example:
       });
       const code = await runImport({ tenant, file, record, rules, signal }, io);
       if (!signal.aborted) await finish();
-      // One that did not reach its end has said why.
+      // An import that stopped early has said why.
       if (watch.reason !== undefined && code === 0) throw new OperatorError(watch.reason);
       return code;
     });
   },
 };
 
-/** What reads a mapping is loaded only for one: it takes a fifth of a second of processor time. */
+/** Loading the reader of mappings takes 0.2 s of processor time, so it is loaded on demand. */
 async function rulesOfFile(file: string): Promise<ReadonlyMap<string, ValueRules> | undefined> {
   const { mappingOfFile } = await import('../mapping-file.ts');
   return (await mappingOfFile(file)).entities;
@@ -100,14 +99,14 @@ interface FileImport {
   /** A path, or `-` for stdin. */
   file: string;
   record: RecordChanges;
-  /** What is masked and left out, by entity. */
+  /** Masks and ignored fields, by entity. */
   rules?: ReadonlyMap<string, ValueRules> | undefined;
   signal?: AbortSignal | undefined;
 }
 
 /**
- * `annals import`: records the changes of a file. Prints their counts as one JSON object on stdout, and each rejected
- * line with its number and the reason on stderr. Returns the exit code: 1 if a line was rejected or anything failed.
+ * `annals import`: records the changes of a file. Prints the counts as one JSON object on stdout, and each rejected
+ * line with its number and the reason on stderr. Returns the exit code: 1 if a line was rejected or the import failed.
  */
 export async function runImport(
   { tenant, file, record, rules, signal }: FileImport,
@@ -137,7 +136,7 @@ export async function runImport(
     return counts.rejected === 0 ? 0 : 1;
   } catch (error) {
     if (!(error instanceof ImportStoppedError)) throw error;
-    tell(`annals import: ${error.message}. What was recorded before stays; the same import can be run again.`);
+    tell(`annals import: ${error.message}. The changes before are recorded; run the same import again.`);
     stdout.write(`${answerOf(error.counts)}\n`);
     return 1;
   } finally {
@@ -151,7 +150,7 @@ interface Input {
   share(): number | undefined;
 }
 
-/** The input, or why it cannot be read. */
+/** Opens the input. A string says why it cannot be read. */
 async function openInput(file: string, stdin: Readable): Promise<Input | string> {
   if (file === '-') return { source: stdin, share: () => undefined };
   try {
@@ -180,7 +179,7 @@ interface FollowCommand {
   signal: AbortSignal;
 }
 
-/** `annals import --follow`: records a file as it grows, until the process is asked to stop. Returns the exit code. */
+/** `annals import --follow`: records a file as it grows, until stopped. Returns the exit code. */
 async function runFollow({ db, tenant, file, ...follow }: FollowCommand, io: CommandIo): Promise<number> {
   let folded = 0;
   const counts = await followFile({
@@ -190,7 +189,7 @@ async function runFollow({ db, tenant, file, ...follow }: FollowCommand, io: Com
     path: resolve(file),
     onRejected: (end, reason) => io.tell(`line that ends at byte ${end}: ${reason}`),
     onEvent: (what) => io.tell(`annals import: ${what}`),
-    // There may be no service that folds.
+    // No service may be running to fold.
     onIdle: async ({ recorded }) => {
       if (recorded === folded) return;
       folded = recorded;

@@ -1,7 +1,7 @@
 import { createKey, listKeys, maxKeyRate, revokeKey } from '../../access/keys/key-store.ts';
 import { durationPattern, millisecondsOf } from '../../core/duration.ts';
 import { OperatorError } from '../../core/errors.ts';
-import { noSuchAction, parseCommand } from '../arguments.ts';
+import { onlyOperand, parseCommand, runAction } from '../arguments.ts';
 import { type Command, type CommandIo, UsageError } from '../command.ts';
 import { credentialOf, credentialOptions, namesOf } from '../credential-options.ts';
 import { listOfTenant } from '../list-of-tenant.ts';
@@ -13,25 +13,19 @@ export const command: Command = {
        annals key list --tenant T
        annals key revoke --tenant T KEY_ID
 
-A key is for programs that cannot renew tokens: /mcp/T takes it as a bearer token with the
-scope changelog.changelog_read, and /openai/T with ai.completion_manage. Nothing else does,
-and a key gets no token. create prints one JSON object with the key. Annals shows the key
-only once, and stores only a hash of its secret. With --query and --hide it sees a part of
-the history, as for clients, and calls no models. With --models, such as
-"openai/gpt-5 anthropic/claude-sonnet-4-5", it calls these alone. With --rate it sends N
-requests a second at most, over all processes; what is more is 429. --expires is an ISO 8601
-duration; without it the key does not expire. list prints a JSON array, with the time of the last use. A
-revoked key stops working within 5 seconds, in every process.
+A key is for programs that cannot renew tokens. It is a bearer token for /mcp/T with the scope
+changelog.changelog_read, and for /openai/T with ai.completion_manage; nothing else accepts
+it. create prints one JSON object with the key. The key is shown once; Annals stores only a
+hash of its secret. --query and --hide limit what it sees, as for clients; such a key cannot
+call models. --models limits it to these: "openai/gpt-5 anthropic/claude-sonnet-4-5". --rate
+limits it to N requests a second over all processes; more get 429. --expires is an ISO 8601
+duration; without it the key does not expire. list prints a JSON array, with the time of the
+last use. A revoked key stops working within 5 seconds, in every process.
 
 Example:
   annals key create --tenant acme --scope changelog.changelog_read --expires P90D --name "Claude of Jane"`,
 
-  async run([action, ...args], io) {
-    if (action === 'create') return await create(args, io);
-    if (action === 'list') return await listOfTenant('key list', args, io, listKeys);
-    if (action === 'revoke') return await revoke(args, io);
-    throw noSuchAction('key', action, ['create', 'list', 'revoke']);
-  },
+  run: runAction('key', { create, list: (args, io) => listOfTenant('key list', args, io, listKeys), revoke }),
 };
 
 async function create(args: string[], io: CommandIo): Promise<number> {
@@ -78,9 +72,8 @@ async function revoke(args: string[], io: CommandIo): Promise<number> {
     allowPositionals: true,
   });
   const { tenant } = values;
-  const [id, ...others] = positionals;
-  if (tenant === undefined || id === undefined || others.length > 0)
-    throw new UsageError('key revoke needs --tenant and one KEY_ID');
+  const id = onlyOperand(positionals, 'key revoke needs --tenant and one KEY_ID');
+  if (tenant === undefined) throw new UsageError('key revoke needs --tenant and one KEY_ID');
   const found = await withInterruptibleDatabase(io, ({ db }) => revokeKey(db, tenant, id));
   if (!found) throw new OperatorError(`there is no key ${id} of the tenant ${tenant}`);
   io.answer(JSON.stringify({ id, tenant, revoked: true }));

@@ -7,7 +7,7 @@ import { slotPattern } from '../../sources/capture/slot.ts';
 import type { TableFault } from '../../sources/capture/table-faults.ts';
 import { readApplicationTables } from '../../sources/draft/application-tables.ts';
 import { draftMapping, linesOfDraft, textOfMapping } from '../../sources/draft/draft-mapping.ts';
-import { noSuchAction, parseCommand } from '../arguments.ts';
+import { onlyOperand, parseCommand, runAction } from '../arguments.ts';
 import { type Command, type CommandIo, UsageError } from '../command.ts';
 import { mappingOfFile } from '../mapping-file.ts';
 import { forOperators, sourceOf } from '../source-option.ts';
@@ -16,34 +16,29 @@ export const command: Command = {
   help: `Usage: annals mapping init --from URL [--tenant T]
        annals mapping check FILE [--from URL] [--sql] [--slot NAME]
 
-init prints a mapping to begin with, from the catalogue of a PostgreSQL database: keys become
-ids, foreign keys related documents, and columns whose names sound like secrets are masked.
-Timestamps that only say when a row was touched are ignored. Queues, sessions, migrations and
-tables without a key are left out. It says on stderr what it guessed and left out. Read both:
-names are all that it sees. It changes nothing. Without --tenant, the tenant is the name of
-the database.
+init drafts a mapping from the catalogue of a PostgreSQL database: keys become ids, foreign
+keys become related documents, and columns whose names suggest secrets are masked. Timestamps
+of the last update are ignored. Queues, sessions, migrations and tables without a key are left
+out. Guesses and omissions are listed on stderr. Review both: the draft relies on names
+alone. Changes nothing. Without --tenant, the tenant is the name of the database.
 
-check checks a mapping and prints what Annals would record of each table, one JSON object a line.
-With --from (or ANNALS_SOURCE_URL) it also reads the catalogue of that PostgreSQL database.
-Then it prints the recorded columns with the form of their values, and the problems that
-prevent recording, with the statements that solve them. Its advice says where replica identity
-full would give better entries, and which ids seem to be secrets. It changes no data. The exit
-code is 1 if the mapping has faults or a table has problems.
+check validates a mapping and prints what Annals would record of each table, one JSON object a
+line. With --from (or ANNALS_SOURCE_URL) it also reads the catalogue of that PostgreSQL
+database, and prints the recorded columns with the form of their values, and the problems that
+prevent recording, with the statements that solve them. Its advice names tables for which
+replica identity full would give better entries, and ids that look like secrets. Changes
+nothing. The exit code is 1 if the mapping has faults or a table has problems.
 
-With --sql it prints one SQL script instead, of all that annals capture lacks at the source:
-replica identities, the publication (called annals, or as --slot says) and rights. What is
-optional is a comment. The exit code is 1 if no statement solves a problem.
+With --sql it prints one SQL script instead, with all that annals capture lacks at the source:
+replica identities, the publication (named annals, or as --slot says) and privileges. Optional
+statements are comments. The exit code is 1 if no statement solves a problem.
 
 Examples:
   annals mapping init --from postgres://annals_capture@db.example/shop --tenant acme > mapping.json
   annals mapping check mapping.json --from postgres://annals_capture@db.example/shop
   annals mapping check mapping.json --sql --from postgres://annals_capture@db.example/shop > capture.sql`,
 
-  async run([action, ...args], io) {
-    if (action === 'init') return await init(args, io);
-    if (action === 'check') return await check(args, io);
-    throw noSuchAction('mapping', action, ['init', 'check']);
-  },
+  run: runAction('mapping', { init, check }),
 };
 
 async function init(args: string[], io: CommandIo): Promise<number> {
@@ -53,7 +48,7 @@ async function init(args: string[], io: CommandIo): Promise<number> {
   });
   const { tenant } = values;
   if (tenant !== undefined && !tenantPattern.test(tenant))
-    throw new UsageError(`${tenant} is no name of a tenant: lower-case letters and digits, a letter first`);
+    throw new UsageError(`${tenant} is not the name of a tenant: lower-case letters and digits, a letter first`);
   const source = sourceOf(values.from, io);
   const { tables, database } = await forOperators(() => readTables(source));
   if (tables.length === 0) throw new OperatorError(`the database ${database} has no tables of an application`);
@@ -71,7 +66,7 @@ async function readTables(source: Source) {
   });
 }
 
-/** The name of a database as that of a tenant. */
+/** The tenant that is named like a database, as far as the characters allow. */
 function tenantOf(database: string): string {
   const name = database
     .toLowerCase()
@@ -86,8 +81,7 @@ async function check(args: string[], io: CommandIo): Promise<number> {
     options: { from: { type: 'string' }, sql: { type: 'boolean', default: false }, slot: { type: 'string' } },
     allowPositionals: true,
   });
-  const [file, ...others] = positionals;
-  if (file === undefined || others.length > 0) throw new UsageError('mapping check needs one FILE');
+  const file = onlyOperand(positionals, 'mapping check needs one FILE');
   const { slot } = values;
   if (slot !== undefined && !slotPattern.test(slot))
     throw new UsageError('--slot takes lower-case letters, digits and _, a letter first, 63 characters at most');
@@ -105,13 +99,9 @@ async function check(args: string[], io: CommandIo): Promise<number> {
     io.answer(JSON.stringify({ ...report, missing, advice }));
   }
   const missing = reports.flatMap((report) => report.missing);
+  const advice = reports.flatMap((report) => report.advice);
   tellFaults(io, missing, 'annals:', 'run:');
-  tellFaults(
-    io,
-    reports.flatMap((report) => report.advice),
-    'annals: note:',
-    'to have that, run:',
-  );
+  tellFaults(io, advice, 'annals: note:', 'to have that, run:');
   return missing.length === 0 ? 0 : 1;
 }
 
@@ -122,7 +112,7 @@ async function printScript(io: CommandIo, make: () => Promise<CaptureScript>): P
   return unsolved.length === 0 ? 0 : 1;
 }
 
-/** Says what several tables have in common once. */
+/** Prints a fault of several tables once. */
 function tellFaults(io: CommandIo, faults: readonly TableFault[], start: string, run: string): void {
   for (const [reason, all] of Map.groupBy(faults, ({ message, group }) => group?.reason ?? message)) {
     const [{ message, statement } = { message: reason }] = all;

@@ -9,9 +9,9 @@ export const command: Command = {
   help: `Usage: annals outbox --mapping FILE
        annals outbox --remove
 
-Prints SQL for the database of an application (PostgreSQL 14 or later): an outbox, and
-triggers that write each change of the mapped tables into it, in the transaction of the
-change. "annals relay" records them. --remove prints SQL that drops all of this.
+Prints SQL for an application's database (PostgreSQL 14 or later): an outbox, and triggers
+that write each change of the mapped tables into it, in the same transaction. "annals relay"
+records them. --remove prints SQL that drops both.
 
   --mapping FILE which tables become which documents; default: ANNALS_RECORDER_MAPPING
 

@@ -8,6 +8,7 @@ import { OperatorError } from '../../core/errors.ts';
 import { findMisfiled } from '../../history/upkeep/misfiled.ts';
 import type { Database } from '../../postgres/database.ts';
 import { tenantsWith } from '../../postgres/tenants/tenants-with.ts';
+import { hasCode } from '../../postgres/write-once.ts';
 import type { BundleLine } from '../../proof/bundle/lines.ts';
 import { formatLine } from '../../proof/bundle/write-bundle.ts';
 import { readLog, tenantsWithLog } from '../../proof/log/log-store.ts';
@@ -16,7 +17,7 @@ import { hostOfLogs, makeProofKey, openSigner } from '../../proof/log/signer.ts'
 import { checkHistory } from '../../proof/verify/check-history.ts';
 import { storeCheck } from '../../proof/verify/check-store.ts';
 import { isWrong, lineOf } from '../../proof/verify/verdicts.ts';
-import { noSuchAction, parseCommand } from '../arguments.ts';
+import { onlyOperand, parseCommand, runAction } from '../arguments.ts';
 import { type Command, type CommandIo, Stopped, UsageError } from '../command.ts';
 import { written } from '../output.ts';
 import { requireNamedTenant } from '../require-tenant.ts';
@@ -30,44 +31,36 @@ export const command: Command = {
        annals proof bundle --tenant T [--from POSITION] [--to POSITION] [--q Q] [--context] FILE
        annals proof check [--tenant T]
 
-key makes the key that signs histories, in a new file that only its owner reads. Keep it
-outside of the database and its backups. Name the file in ANNALS_PROOF_KEY_FILE and start
-the service: from then on it seals the history of every tenant. Beside the file it keeps
-FILE.logs, the newest checkpoint of each log; keep the two together, on one machine.
+key creates the key that signs histories, in a new file that only its owner can read. Keep it
+out of the database and its backups. Set ANNALS_PROOF_KEY_FILE to the file and start the
+service: from then on it seals the history of every tenant. The service keeps FILE.logs beside
+it, the newest checkpoint of each log; keep the two together, on one machine.
 
-vkey prints the verifier key of the tenant's log. Who has it and one old checkpoint finds
-out offline whether a change up to that checkpoint was altered. Give it away early, by a way
-that you trust. It stays the same until the key or the log changes.
+vkey prints the verifier key of the tenant's log. With it and an old checkpoint, anyone can
+find out offline whether a change up to that checkpoint was altered. Hand it out early, over a
+channel that you trust. It stays the same until the key or the log changes.
 
-logs prints a line for each log that is signed, as a witness needs it: log and the verifier
-key, without the name of the tenant.
+logs prints a line for each signed log, in the format that witnesses read: log and the
+verifier key, without the name of the tenant.
 
-bundle writes the history up to the newest checkpoint into a new file, with what proves it:
-"annals verify" and the verifier key judge it, without a database. With --q it shows the
-changes that match, of all times, and cannot prove that these are all. Contexts are hidden
-without --context. A name that ends with .gz packs the file; - is stdout.
+bundle writes the history up to the newest checkpoint to a new file, together with its proof,
+for "annals verify" and the verifier key. With --q it contains only the changes that match,
+from all times, and cannot prove that these are all. Contexts are hidden without --context.
+Names ending in .gz are compressed; - is stdout.
 
-check verifies the history as it is in the database now, of one tenant or of all that are
-sealed, and names what is wrong. It needs ANNALS_PROOF_KEY_FILE. The exit code is 0 only
-where all were checked and nothing is. The result stands in the metrics until the next check; run it by cron.
+check verifies the history in the database, of one tenant or of all that are sealed, and
+reports faults. It needs ANNALS_PROOF_KEY_FILE. The exit code is 0 only if all were checked
+and none has a fault. The metrics show the result until the next check; run it from cron.
 
 Example:
   annals proof key /etc/annals/proof.key`,
 
-  async run([action, ...args], io) {
-    if (action === 'key') return makeKey(args, io);
-    if (action === 'vkey') return await printVerifierKey(args, io);
-    if (action === 'logs') return await printLogs(args, io);
-    if (action === 'bundle') return await writeBundle(args, io);
-    if (action === 'check') return await check(args, io);
-    throw noSuchAction('proof', action, ['key', 'vkey', 'logs', 'bundle', 'check']);
-  },
+  run: runAction('proof', { key: makeKey, vkey: printVerifierKey, logs: printLogs, bundle: writeBundle, check }),
 };
 
-function makeKey(args: string[], io: CommandIo): number {
+async function makeKey(args: string[], io: CommandIo): Promise<number> {
   const { positionals } = parseCommand('proof key', { args, options: {}, allowPositionals: true });
-  const [file, ...others] = positionals;
-  if (file === undefined || others.length > 0) throw new UsageError('proof key needs one FILE');
+  const file = onlyOperand(positionals, 'proof key needs one FILE');
   makeProofKey(file);
   io.answer(JSON.stringify({ file }));
   return 0;
@@ -120,15 +113,13 @@ async function writeBundle(args: string[], io: CommandIo): Promise<number> {
     allowPositionals: true,
   });
   const { tenant, q, context: withContext = false } = values;
-  const [file, ...others] = positionals;
-  if (tenant === undefined || file === undefined || others.length > 0) {
-    throw new UsageError('proof bundle needs --tenant and one FILE');
-  }
-  const asked = { from: positionOf('--from', values.from), to: positionOf('--to', values.to), q, withContext };
+  const file = onlyOperand(positionals, 'proof bundle needs --tenant and one FILE');
+  if (tenant === undefined) throw new UsageError('proof bundle needs --tenant and one FILE');
+  const range = { from: positionOf('--from', values.from), to: positionOf('--to', values.to), q, withContext };
   return await inContext(io, async ({ db, readBundle }, _config, watch) => {
     await requireNamedTenant(db, tenant);
     const signal = AbortSignal.any([io.stop, watch.signal]);
-    const text = textOf(readBundle(tenant, asked));
+    const text = textOf(readBundle(tenant, range));
     if (file === '-') {
       for await (const line of text) {
         if (io.stop.aborted) throw new Stopped(io.stop.reason);
@@ -148,14 +139,14 @@ async function* textOf(lines: AsyncIterable<BundleLine>): AsyncGenerator<string>
   for await (const line of lines) yield formatLine(line);
 }
 
-/** Writes a file that is not there yet, packed where its name says so. A file that was not written wholly is removed. */
+/** Writes a new file, compressed if its name ends in .gz. Removes it if the write fails. */
 async function writeNewFile(file: string, text: AsyncIterable<string>, signal: AbortSignal): Promise<void> {
   let opened: FileHandle;
   try {
     opened = await open(file, 'wx');
   } catch (error) {
-    const exists = error instanceof Error && 'code' in error && error.code === 'EEXIST';
-    throw new OperatorError(exists ? `${file} is there already` : `${file} cannot be made`, { cause: error });
+    const fault = hasCode(error, 'EEXIST') ? `${file} already exists` : `${file} cannot be created`;
+    throw new OperatorError(fault, { cause: error });
   }
   try {
     const packed = file.endsWith('.gz') ? [createGzip()] : [];
@@ -186,7 +177,7 @@ async function check(args: string[], io: CommandIo): Promise<number> {
         continue;
       }
       const newest = signer.newest.newest(origin)?.note;
-      // Somebody has asked for the key of a tenant without changes.
+      // The log of a tenant without changes: only its verifier key was ever requested.
       if (values.tenant === undefined && checkpoint === null && newest === undefined) continue;
       const result = await checkHistory(
         tenant,
@@ -198,7 +189,7 @@ async function check(args: string[], io: CommandIo): Promise<number> {
         if (error instanceof OperatorError) return error;
         throw error;
       });
-      // What holds one tenant up holds up no other.
+      // A tenant that cannot be checked does not block the others.
       if (result instanceof OperatorError) {
         io.answer(`${tenant}: not checked: ${result.message}`);
         isRight = false;
@@ -217,7 +208,7 @@ async function check(args: string[], io: CommandIo): Promise<number> {
   });
 }
 
-/** Also those with leaves and without a log: somebody has removed it. */
+/** Includes tenants with leaves and no log, whose log was removed. */
 async function sealedTenants(db: Database): Promise<string[]> {
   const [logs, leaves] = [tenantsWithLog, { table: 'proof_leaf', condition: 'true' }];
   return [...new Set([...(await tenantsWith(db, logs)), ...(await tenantsWith(db, leaves))])].sort();
@@ -225,6 +216,6 @@ async function sealedTenants(db: Database): Promise<string[]> {
 
 function positionOf(option: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
-  if (!/^[1-9]\d{0,14}$/.test(text)) throw new UsageError(`${option} is a position: a whole number from 1 on`);
+  if (!/^[1-9]\d{0,14}$/.test(text)) throw new UsageError(`${option} must be a position: a whole number from 1`);
   return Number(text);
 }

@@ -16,11 +16,11 @@ import {
 import type { RecordingClient } from '../../recording/mapping/import-line.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { retryRejected } from '../../recording/mapping/retry-rejected.ts';
-import { noSuchAction, parseCommand } from '../arguments.ts';
+import { parseCommand, runAction } from '../arguments.ts';
 import { type Command, type CommandIo, UsageError } from '../command.ts';
 import { mappingOfFile } from '../mapping-file.ts';
 import { requireNamedTenant } from '../require-tenant.ts';
-import { type DatabaseTools, withInterruptibleDatabase } from '../with-database.ts';
+import { withInterruptibleDatabase } from '../with-database.ts';
 
 const rowsAtOnce = 500;
 
@@ -31,79 +31,52 @@ export const command: Command = {
 
 Annals stores rejected changes, encrypted, and records the others. list prints one JSON
 object a line: tenant, id, way, by, client (the id of the client that sent the change), actor
-(the one in the change), position, reason, keptAt, and with --content the change.
-retry checks them again, with the rules for their way of recording, the masks of the mapping
-(default: ANNALS_RECORDER_MAPPING) and the present rights of the client, and prints counts. The
-exit code is 1 if some are rejected again. Rows of tables need the mapping. drop deletes them.
+(that of the change), position, reason, keptAt, and with --content the change.
+retry checks them again, with the rules of their source, the masks of the mapping (default:
+ANNALS_RECORDER_MAPPING) and the present rights of the client, and prints counts. The exit
+code is 1 if some are rejected again. Rows of tables need the mapping. drop deletes them.
 The tenant is "" if it is unknown.
 
 Example:
   annals rejected list --tenant acme`,
 
-  async run([action, ...args], io) {
-    const { values } = parseCommand('rejected', {
-      args,
-      options: {
-        tenant: { type: 'string' },
-        id: { type: 'string' },
-        all: { type: 'boolean', default: false },
-        mapping: { type: 'string' },
-        content: { type: 'boolean', default: false },
-      },
-    });
-    const { tenant, id, all, content } = values;
-    if (action === 'list') {
-      return await withInterruptibleDatabase(io, async (tools) => await list(tools, io, { tenant, content }));
-    }
-    if (action !== 'retry' && action !== 'drop') throw noSuchAction('rejected', action, ['list', 'retry', 'drop']);
-    if (id !== undefined && !/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) {
-      throw new UsageError(`${id} is no id of a rejected change`);
-    }
-    if (action === 'retry') {
-      if (id !== undefined && tenant === undefined) throw new UsageError('rejected retry --id needs --tenant');
-      return await withInterruptibleDatabase(
-        io,
-        async (tools) => await retry(tools, io, { tenant, id }, await mappingOf(values.mapping, io)),
-      );
-    }
-    if (tenant === undefined) throw new UsageError('rejected drop needs --tenant');
-    if ((id !== undefined) === all) throw new UsageError('rejected drop needs --id or --all');
-    return await withInterruptibleDatabase(io, async (tools) => await drop(tools, io, tenant, id));
-  },
+  run: runAction('rejected', { list, retry, drop }),
 };
 
-async function list(
-  { db, sealer }: DatabaseTools,
-  io: CommandIo,
-  { tenant, content }: { tenant: string | undefined; content: boolean },
-): Promise<number> {
-  await requireKnown(db, tenant);
-  let after: { tenant: string; id: string } | undefined;
-  for (;;) {
-    const rows = await listRejected(db, tenant, { after, count: rowsAtOnce });
-    for (const row of rows) {
-      const { sealed, recorder, tenant: of, id, way, ...shown } = row;
-      const kept = sealed === null ? undefined : (content ? openRejected : tryOpenRejected)(sealer, of, id, sealed);
-      const [by, change] = [recorder ?? undefined, content ? kept?.line : undefined];
-      io.answer(
-        JSON.stringify({
-          tenant: of,
-          id,
-          way,
-          by,
-          client: kept?.client,
-          actor: kept && actorOf(kept),
-          ...shown,
-          change,
-        }),
-      );
-      after = row;
-    }
-    if (rows.length < rowsAtOnce) return 0;
-  }
+function parse(args: string[]) {
+  return parseCommand('rejected', {
+    args,
+    options: {
+      tenant: { type: 'string' },
+      id: { type: 'string' },
+      all: { type: 'boolean', default: false },
+      mapping: { type: 'string' },
+      content: { type: 'boolean', default: false },
+    },
+  }).values;
 }
 
-/** The actor that the change names, where it can be read so far. */
+async function list(args: string[], io: CommandIo): Promise<number> {
+  const { tenant, content } = parse(args);
+  return await withInterruptibleDatabase(io, async ({ db, sealer }) => {
+    await requireKnown(db, tenant);
+    let after: { tenant: string; id: string } | undefined;
+    for (;;) {
+      const rows = await listRejected(db, tenant, { after, count: rowsAtOnce });
+      for (const row of rows) {
+        const { sealed, recorder, tenant: of, id, way, ...shown } = row;
+        const kept = sealed === null ? undefined : (content ? openRejected : tryOpenRejected)(sealer, of, id, sealed);
+        const [client, actor] = [kept?.client, kept && actorOf(kept)];
+        const [by, change] = [recorder ?? undefined, content ? kept?.line : undefined];
+        io.answer(JSON.stringify({ tenant: of, id, way, by, client, actor, ...shown, change }));
+        after = row;
+      }
+      if (rows.length < rowsAtOnce) return 0;
+    }
+  });
+}
+
+/** The actor that the change names, if the change can be parsed. */
 function actorOf({ line }: RejectedContent): string | undefined {
   const node = parseObject(line);
   return node && stringOf(memberOf(node, 'actor'));
@@ -114,31 +87,37 @@ async function mappingOf(path: string | undefined, { environment }: CommandIo): 
   return file === undefined || file === '' ? undefined : await mappingOfFile(file);
 }
 
-async function retry(
-  { db, sealer, now }: DatabaseTools,
-  io: CommandIo,
-  tried: { tenant: string | undefined; id: string | undefined },
-  mapping: Mapping | undefined,
-): Promise<number> {
-  await requireKnown(db, tried.tenant);
-  const clientOf = (tenant: string, clientId: string | undefined) => recordingClient(db, tenant, clientId);
-  const retrying = { db, sealer, recordBatch: createBatchRecorder({ sealer, now }), mapping, clientOf };
-  const counts = await retryRejected(retrying, tried, io.stop);
-  if (tried.id !== undefined && counts.read === 0) throw notThere(tried.id);
-  io.answer(JSON.stringify(counts));
-  return counts.rejected === 0 ? 0 : 1;
+async function retry(args: string[], io: CommandIo): Promise<number> {
+  const { tenant, id, mapping: file } = parse(args);
+  checkId(id);
+  if (id !== undefined && tenant === undefined) throw new UsageError('rejected retry --id needs --tenant');
+  return await withInterruptibleDatabase(io, async ({ db, sealer, now }) => {
+    await requireKnown(db, tenant);
+    const mapping = await mappingOf(file, io);
+    const clientOf = (of: string, clientId: string | undefined) => recordingClient(db, of, clientId);
+    const retrying = { db, sealer, recordBatch: createBatchRecorder({ sealer, now }), mapping, clientOf };
+    const counts = await retryRejected(retrying, { tenant, id }, io.stop);
+    if (id !== undefined && counts.read === 0) throw notFound(id);
+    io.answer(JSON.stringify(counts));
+    return counts.rejected === 0 ? 0 : 1;
+  });
 }
 
-/** Changes whose tenant is unknown are kept without one. */
+function checkId(id: string | undefined): void {
+  if (id === undefined || /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) return;
+  throw new UsageError(`${id} is not the id of a rejected change`);
+}
+
+/** Changes whose tenant is unknown are stored without one. */
 async function requireKnown(db: Database, tenant: string | undefined): Promise<void> {
   if (tenant !== undefined && tenant !== unknownTenant) await requireNamedTenant(db, tenant);
 }
 
-function notThere(id: string): OperatorError {
+function notFound(id: string): OperatorError {
   return new OperatorError(`there is no rejected change ${id}`);
 }
 
-/** What the client of the recorder may do now. A string says why it may record nothing. */
+/** The present rights of the client that sent a change. A string says why it may not record. */
 async function recordingClient(
   db: Database,
   tenant: string,
@@ -152,17 +131,23 @@ async function recordingClient(
   return { name, tenant, maySetActor: scopes.includes('recorder.actor_set') };
 }
 
-async function drop({ db }: DatabaseTools, io: CommandIo, tenant: string, id: string | undefined): Promise<number> {
-  await requireKnown(db, tenant);
-  let dropped = 0;
-  if (id !== undefined) {
-    if (!(await deleteRejected(db, tenant, id))) throw notThere(id);
-    dropped = 1;
-  } else {
-    for (let portion = rowsAtOnce; portion === rowsAtOnce; dropped += portion) {
-      portion = await deleteRejectedBatch(db, tenant, rowsAtOnce);
+async function drop(args: string[], io: CommandIo): Promise<number> {
+  const { tenant, id, all } = parse(args);
+  checkId(id);
+  if (tenant === undefined) throw new UsageError('rejected drop needs --tenant');
+  if ((id !== undefined) === all) throw new UsageError('rejected drop needs --id or --all');
+  return await withInterruptibleDatabase(io, async ({ db }) => {
+    await requireKnown(db, tenant);
+    let dropped = 0;
+    if (id !== undefined) {
+      if (!(await deleteRejected(db, tenant, id))) throw notFound(id);
+      dropped = 1;
+    } else {
+      for (let portion = rowsAtOnce; portion === rowsAtOnce; dropped += portion) {
+        portion = await deleteRejectedBatch(db, tenant, rowsAtOnce);
+      }
     }
-  }
-  io.answer(JSON.stringify({ dropped }));
-  return 0;
+    io.answer(JSON.stringify({ dropped }));
+    return 0;
+  });
 }

@@ -18,15 +18,15 @@ import { withDatabase } from '../with-database.ts';
 export const command: Command = {
   help: `Usage: annals relay --mapping FILE [--from URL]
 
-Records the changes that the triggers of "annals outbox" wrote, and then deletes them
-there, until you stop it. Several relays share the work.
+Records the changes in the outbox of "annals outbox" and deletes them there, until stopped.
+Several relays share the work.
 
   --from URL     the application's database; default: ANNALS_SOURCE_URL. PGPASSFILE works
   --mapping FILE which tables become which documents; default: ANNALS_RECORDER_MAPPING
   --to URL       send the changes to a recorder instead of this installation's database, with
                  the client of ANNALS_CLIENT_ID and ANNALS_CLIENT_SECRET. It needs the scopes
                  recorder.change_record and recorder.actor_set
-  --strict       stop at a change that can never be recorded, instead of rejecting it
+  --strict       stop at an invalid change instead of rejecting it
 
 Example:
   annals relay --mapping mapping.json --from postgres://relay@shop.example/shop
@@ -82,7 +82,7 @@ Example:
 function targetOf(to: string, { tenant }: Mapping, { environment }: CommandIo): RecorderTarget {
   const url = URL.canParse(to) ? new URL(to) : undefined;
   if (url === undefined || !['http:', 'https:'].includes(url.protocol) || url.search !== '' || url.hash !== '')
-    throw new UsageError('--to is no URL of a recorder: https://recorder.example');
+    throw new UsageError('--to must be the URL of a recorder: https://recorder.example');
   if (url.username !== '' || url.password !== '')
     throw new UsageError(
       '--to has a user or a password: the client belongs in ANNALS_CLIENT_ID and ANNALS_CLIENT_SECRET',

@@ -9,23 +9,17 @@ const maxDays = 100_000;
 export const command: Command = {
   help: `Usage: annals retention --tenant T --keep-days N
 
-Sets how long a tenant's change history is kept: today and the N whole UTC days before it.
-When the command returns, no answer has older entries any more. The service deletes their
-rows afterwards, in small portions. This cannot be undone: a larger N does not bring deleted
-entries back. Prints one JSON object: tenant, keepDays and horizon, the first moment that
-is kept.
+Sets the retention of a tenant's change history: today and the N whole UTC days before it.
+Older entries disappear from all responses at once; the service deletes their rows later,
+in small batches. This cannot be undone: a larger N does not bring deleted entries back.
+Prints one JSON object: tenant, keepDays and horizon, the start of the retained history.
 
 Example:
   annals retention --tenant acme --keep-days 365`,
 
   async run(args, io) {
-    const { values, positionals } = parseCommand('retention', {
-      args,
-      options: { tenant: { type: 'string' }, 'keep-days': { type: 'string' } },
-      allowPositionals: true,
-    });
-    const { tenant, 'keep-days': days } = values;
-    if (positionals.length > 0) throw new UsageError(`retention takes no ${positionals[0]}`);
+    const options = { tenant: { type: 'string' }, 'keep-days': { type: 'string' } } as const;
+    const { tenant, 'keep-days': days } = parseCommand('retention', { args, options }).values;
     if (tenant === undefined) throw new UsageError('retention needs --tenant');
     const keepDays = days !== undefined && /^[0-9]+$/.test(days) ? Number(days) : Number.NaN;
     if (!(keepDays >= 1 && keepDays <= maxDays)) {

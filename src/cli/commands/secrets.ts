@@ -9,11 +9,11 @@ import { type ResealCounts, resealColumn, type SealedColumn } from '../../postgr
 import { sealedRejectedChanges } from '../../recording/batches/rejected-changes.ts';
 import { sealedErasureKey } from '../../recording/erased-changes.ts';
 import { sealedConfiguration } from '../../tenants/configuration/secrets.ts';
-import { noSuchAction } from '../arguments.ts';
-import { type Command, UsageError } from '../command.ts';
+import { parseCommand, runAction } from '../arguments.ts';
+import type { Command, CommandIo } from '../command.ts';
 import { withInterruptibleDatabase } from '../with-database.ts';
 
-/** Every sealed column of the modules. */
+/** Every sealed column of the schema. */
 const sealedColumns: readonly SealedColumn[] = [
   sealedRenewals,
   sealedIdTokens,
@@ -31,32 +31,32 @@ const sealedColumns: readonly SealedColumn[] = [
 export const command: Command = {
   help: `Usage: annals secrets reseal
 
-Finishes the rotation of ANNALS_SECRET_KEY. First put the new key in front of the list
-and restart every process with it. Then run reseal. Then remove the old key from the list.
-Prints one JSON object with the number of values that were encrypted again (resealed), that
-had the first key already (current), and that no key decrypts (unreadable). If there are
-unreadable values, the exit code is 1.
+Completes the rotation of ANNALS_SECRET_KEY. First prepend the new key to the list and
+restart every process with it. Then run reseal. Then remove the old key from the list.
+Prints one JSON object with the number of values that were re-encrypted (resealed), that
+already used the first key (current), and that no key decrypts (unreadable). The exit code
+is 1 if any are unreadable.
 
 Example:
   ANNALS_SECRET_KEY=$NEW,$OLD annals secrets reseal`,
 
-  async run([action, ...args], io) {
-    if (action !== 'reseal') throw noSuchAction('secrets', action, ['reseal']);
-    if (args.length > 0) throw new UsageError(`secrets reseal takes no arguments, and was given ${args[0]}`);
-    const counts = await withInterruptibleDatabase(io, async ({ db, sealer }) => {
-      const sum: ResealCounts = { resealed: 0, current: 0, unreadable: 0 };
-      for (const column of sealedColumns) {
-        const { resealed, current, unreadable } = await resealColumn(db, sealer, column);
-        sum.resealed += resealed;
-        sum.current += current;
-        sum.unreadable += unreadable;
-        if (unreadable > 0) {
-          io.tell(`${unreadable} values of ${column.table} are opened by none of the keys; they are left`);
-        }
-      }
-      return sum;
-    });
-    io.answer(JSON.stringify(counts));
-    return counts.unreadable > 0 ? 1 : 0;
-  },
+  run: runAction('secrets', { reseal }),
 };
+
+async function reseal(args: string[], io: CommandIo): Promise<number> {
+  parseCommand('secrets reseal', { args, options: {} });
+  const counts = await withInterruptibleDatabase(io, async ({ db, sealer }) => {
+    const sum: ResealCounts = { resealed: 0, current: 0, unreadable: 0 };
+    for (const column of sealedColumns) {
+      const { resealed, current, unreadable } = await resealColumn(db, sealer, column);
+      sum.resealed += resealed;
+      sum.current += current;
+      sum.unreadable += unreadable;
+      if (unreadable > 0)
+        io.tell(`${unreadable} values of ${column.table} are opened by none of the keys; they are left`);
+    }
+    return sum;
+  });
+  io.answer(JSON.stringify(counts));
+  return counts.unreadable > 0 ? 1 : 0;
+}

@@ -1,12 +1,13 @@
-import { type Command, UsageError } from '../command.ts';
+import { parseCommand } from '../arguments.ts';
+import type { Command } from '../command.ts';
 import { runService } from '../workers/run-service.ts';
 
 export const command: Command = {
   help: `Usage: annals serve
 
-Brings the database to the current schema, runs the service, and prints its base
-URL when it is ready to answer. After SIGTERM or SIGINT (^C) it finishes the requests in
-progress and ends. After a second signal it ends at once.
+Migrates the database to the current schema, runs the service, and prints its base URL when
+it is ready. On SIGTERM or SIGINT (^C) it finishes the requests in progress and exits; on a
+second signal it exits at once.
 
 Settings are environment variables:
   PORT, HOST                   8080, 127.0.0.1; PORT=0 chooses a free port
@@ -44,7 +45,7 @@ Example:
   PORT=3000 annals serve`,
 
   async run(args, io) {
-    if (args.length > 0) throw new UsageError(`serve takes no arguments, and was given ${args[0]}`);
+    parseCommand('serve', { args, options: {} });
     return await runService(io, async () => (await import('../serve.ts')).serveUntilStopped);
   },
 };

@@ -1,7 +1,7 @@
 import { AnnalsError, OperatorError } from '../../core/errors.ts';
 import { listForOperator, type OperatorLine } from '../../delivery/subscriptions/operator-list.ts';
 import type { Subscriptions } from '../../delivery/subscriptions/service.ts';
-import { noSuchAction, parseCommand } from '../arguments.ts';
+import { parseCommand, runAction } from '../arguments.ts';
 import { type Command, type CommandIo, UsageError } from '../command.ts';
 import { requireNamedTenant } from '../require-tenant.ts';
 import { withContext } from '../with-context.ts';
@@ -15,42 +15,35 @@ export const command: Command = {
 list prints one JSON object a line: tenant, id, name, type (of the target), state, reason,
 pending, parked, lastDelivery and lastError.
 
-pause and resume do what the requests of the same name do, for one subscription or several,
-while the service runs. They print one JSON object a line: tenant, id, state and reason. If one
-of them cannot be done, they say why and exit with 1; those before it are done.
+pause and resume do the same as the HTTP operations, for one or more subscriptions, while the
+service runs. They print one JSON object a line: tenant, id, state and reason. At the first
+failure they print the reason and exit with 1; earlier ones are done.
 
-  --from CURSOR  where it goes on: a cursor of the feed, start or now. Only for a subscription
-                 whose place was lost because the database was restored
+  --from CURSOR  where to resume: a cursor of the feed, start or now. Only for a subscription
+                 that lost its position when the database was restored
 
 Examples:
   annals subscription list --tenant acme
   annals subscription resume --tenant acme prices-to-erp`,
 
-  async run([action, ...args], io) {
-    if (action === 'list') return await list(args, io);
-    if (action === 'pause') {
-      const { values, positionals } = parseCommand('subscription pause', {
-        args,
-        options: { tenant: { type: 'string' } },
-        allowPositionals: true,
-      });
-      return await each('pause', values.tenant, positionals, io, (subscriptions, tenant, id) =>
-        subscriptions.pause(tenant, id),
-      );
-    }
-    if (action === 'resume') {
-      const { values, positionals } = parseCommand('subscription resume', {
-        args,
-        options: { tenant: { type: 'string' }, from: { type: 'string' } },
-        allowPositionals: true,
-      });
-      return await each('resume', values.tenant, positionals, io, (subscriptions, tenant, id) =>
-        subscriptions.resume(tenant, id, values.from),
-      );
-    }
-    throw noSuchAction('subscription', action, ['list', 'pause', 'resume']);
-  },
+  run: runAction('subscription', { list, pause, resume }),
 };
+
+async function pause(args: string[], io: CommandIo): Promise<number> {
+  const options = { tenant: { type: 'string' } } as const;
+  const { values, positionals } = parseCommand('subscription pause', { args, options, allowPositionals: true });
+  return await each('pause', values.tenant, positionals, io, (subscriptions, tenant, id) =>
+    subscriptions.pause(tenant, id),
+  );
+}
+
+async function resume(args: string[], io: CommandIo): Promise<number> {
+  const options = { tenant: { type: 'string' }, from: { type: 'string' } } as const;
+  const { values, positionals } = parseCommand('subscription resume', { args, options, allowPositionals: true });
+  return await each('resume', values.tenant, positionals, io, (subscriptions, tenant, id) =>
+    subscriptions.resume(tenant, id, values.from),
+  );
+}
 
 async function list(args: string[], io: CommandIo): Promise<number> {
   const { values } = parseCommand('subscription list', { args, options: { tenant: { type: 'string' } } });
@@ -67,7 +60,7 @@ async function list(args: string[], io: CommandIo): Promise<number> {
   });
 }
 
-/** Does something with each subscription, one after another, and prints the state that it then has. */
+/** Runs the work for one subscription after another, and prints the state of each afterwards. */
 async function each(
   action: string,
   tenant: string | undefined,
@@ -97,7 +90,7 @@ async function each(
   });
 }
 
-/** Among several ids the message has to say of which it speaks. */
+/** The error with the subscription's name, since the command takes several. */
 function namedFault(tenant: string, id: string, error: AnnalsError): OperatorError {
   if (error.type === 'resource_not_found') return new OperatorError(`${tenant} has no subscription ${id}`);
   const details = error.details.map(({ field, message }) => `${field} ${message}`);

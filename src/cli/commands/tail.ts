@@ -19,20 +19,20 @@ import { withContext } from '../with-context.ts';
 export const command: Command = {
   help: `Usage: annals tail --tenant T [--q Q] [--after CURSOR] [--cursor-file FILE]
 
-Prints the changes of a tenant as they are recorded, as NDJSON, until you stop it. It reads
-the database of the settings, as "annals import" does, so it goes on while the service is
-restarted. While the database is away, at the start too, it waits, and says so on stderr, once,
-and once when it is back. A wrong password or database ends it at the start alone. Each change
-that matches comes at least once, in the order of positions.
+Prints the changes of a tenant as they are recorded, as NDJSON, until stopped. It reads the
+database of the settings, so restarts of the service do not affect it. While the database is
+unreachable it waits, also at the start, and reports on stderr once when it is lost and once
+when it is back. A wrong password or database ends it at the start only. Each change that
+matches is printed at least once, in the order of positions.
 
-  --q Q               a query of the change history; it has no default window here
-  --after CURSOR      begin behind the cursor of a change, or with start (the oldest change
-                      that is kept); default: now
-  --cursor-file FILE  keep the cursor of what was printed there, and begin behind it; it wins
-                      over --after
+  --q Q               a query of the change history, here without a default window
+  --after CURSOR      begin after the cursor of a change, or at start, the oldest change that
+                      is kept; default: now
+  --cursor-file FILE  store the cursor of the last printed change there, and resume after it;
+                      overrides --after
 
-Where the database was restored to an earlier state, it says so on stderr and goes on from
-the oldest change that is kept: what comes twice has the same ref.
+If the database was restored to an earlier state, it reports so on stderr and continues with
+the oldest change that is kept; changes printed twice have the same ref.
 
 Examples:
   annals tail --tenant acme --q 'entity:product change:elemMatch(path:price)'
@@ -58,7 +58,7 @@ Examples:
         const kept = file === undefined ? undefined : await readCursor(file);
         const begin = await feed.positionOf(tenant, kept ?? after).catch((error: unknown) => {
           if (kept === undefined || !(error instanceof AnnalsError) || error.status !== 400) throw error;
-          throw new OperatorError(`${file} holds no cursor of the feed of ${tenant}. Move it away to begin anew`);
+          throw new OperatorError(`${file} holds no cursor of the feed of ${tenant}. Remove it to start over`);
         });
         outage.end();
         await tail(feed, { tenant, q, begin, file, signal, outage }, io);
@@ -75,44 +75,41 @@ const pauses = { min: 500, max: 15_000 };
 /** SQLSTATE. */
 const undefinedTable = '42P01';
 
-/** Says on stderr, once, that the database is away, and once that it is back. */
-interface Outage {
-  readonly wasReachable: boolean;
-  begin(error: unknown): void;
-  end(): void;
-}
+/** Reports on stderr when the database is lost and when it is back, once each. */
+class Outage {
+  readonly #tell: CommandIo['tell'];
+  #isAway = false;
+  /** Whether the database was reachable once. */
+  hasEnded = false;
 
-function createOutage(io: CommandIo): Outage {
-  let isAway = false;
-  let wasReachable = false;
-  return {
-    get wasReachable() {
-      return wasReachable;
-    },
-    begin(error) {
-      if (!isAway) io.tell(`${reportOf(error, 'tail').lines.join(' ')}. It waits until the database is back.`);
-      isAway = true;
-    },
-    end() {
-      if (isAway) io.tell('annals tail: the database can be reached again.');
-      isAway = false;
-      wasReachable = true;
-    },
-  };
+  constructor(tell: CommandIo['tell']) {
+    this.#tell = tell;
+  }
+
+  begin(error: unknown): void {
+    if (!this.#isAway) this.#tell(`${reportOf(error, 'tail').lines.join(' ')}. It waits until the database is back.`);
+    this.#isAway = true;
+  }
+
+  end(): void {
+    if (this.#isAway) this.#tell('annals tail: the database can be reached again.');
+    this.#isAway = false;
+    this.hasEnded = true;
+  }
 }
 
 /**
- * Runs the work, and retries with growing pauses until the database was reachable once. From then on the feed alone retries:
- * it does not migrate, so an operator can replace the database with an empty one and restore a backup into it.
+ * Retries the work with growing pauses until the database was reachable once. From then on only the feed retries: it
+ * does not migrate, so an operator can replace the database with an empty one and restore a backup into it.
  */
 async function onceReachable(io: CommandIo, work: (outage: Outage) => Promise<number>): Promise<number> {
   const pause = new GrowingPause({ ...pauses, random: Math.random });
-  const outage = createOutage(io);
+  const outage = new Outage(io.tell);
   for (;;) {
     try {
       return await work(outage);
     } catch (error) {
-      if (io.stop.aborted || outage.wasReachable || !mayComeBack(error)) throw error;
+      if (io.stop.aborted || outage.hasEnded || !mayComeBack(error)) throw error;
       outage.begin(error);
       await sleep(pause.next(), undefined, { signal: io.stop }).catch(() => {});
       if (io.stop.aborted) throw new Stopped(io.stop.reason);
@@ -120,14 +117,14 @@ async function onceReachable(io: CommandIo, work: (outage: Outage) => Promise<nu
   }
 }
 
-/** Whether waiting may help at the start. It mends no wrong password, database or certificate. */
+/** Whether waiting may help at the start: not with a wrong password, database or certificate. */
 function mayComeBack(error: unknown): boolean {
   if (!(error instanceof Error) || tlsFailure(error) !== undefined) return false;
   const code = 'code' in error ? String(error.code) : '';
   return !/^(?:28|3D)/.test(code) && (isUnreachable(error) || mayComeBack(error.cause));
 }
 
-/** Whether a running tail has lost the database. One without tables may be about to be restored. */
+/** Whether a running tail has lost the database. A database without tables may be about to be restored. */
 function isLost(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return isUnreachable(error) || hasCode(error, undefinedTable) || isLost(error.cause);
@@ -142,7 +139,7 @@ interface Tail {
   readonly outage: Outage;
 }
 
-/** Of one read: what is printed again where the process is killed before it has noted the cursor. */
+/** Limits of a read: what is printed again if the process is killed before it has stored the cursor. */
 const portion = { maxItems: 1_000, maxBytes: 1024 * 1024 };
 
 async function tail(feed: Feed, { tenant, q, begin, file, signal, outage }: Tail, io: CommandIo): Promise<void> {
@@ -153,7 +150,7 @@ async function tail(feed: Feed, { tenant, q, begin, file, signal, outage }: Tail
       if (isLost(error)) outage.begin(error);
     },
   };
-  // A tail that starts at now and stops before the first change resumes here.
+  // A tail that started at now and stopped before the first change resumes here.
   if (file !== undefined) await writeCursor(file, feed.cursorOf(tenant, after));
   while (!signal.aborted) {
     try {
@@ -165,7 +162,7 @@ async function tail(feed: Feed, { tenant, q, begin, file, signal, outage }: Tail
         signal,
         observer,
       })) {
-        // The cursor is that of what was printed. The end of the process reports a failed write.
+        // The cursor follows what was printed. The end of the process reports a failed write.
         const fault = await written(io.stdout, items.map(({ text }) => `${text}\n`).join(''));
         if (fault !== undefined) return;
         if (file !== undefined) await writeCursor(file, cursor);
@@ -174,7 +171,7 @@ async function tail(feed: Feed, { tenant, q, begin, file, signal, outage }: Tail
       if (!(error instanceof RestoredCursor)) throw error;
       outage.end();
       io.tell(
-        'annals tail: the database was restored to an earlier state. It goes on from the oldest change that is kept.',
+        'annals tail: the database was restored to an earlier state. It continues with the oldest change that is kept.',
       );
       after = error.oldestPosition;
     }
@@ -192,7 +189,7 @@ async function readCursor(file: string): Promise<string | undefined> {
   }
 }
 
-/** The file has the old cursor or the new one, whatever happens meanwhile. */
+/** Atomic: after a crash the file has the old cursor or the new one. */
 async function writeCursor(file: string, cursor: string): Promise<void> {
   const draft = `${file}.new`;
   try {
@@ -206,6 +203,6 @@ async function writeCursor(file: string, cursor: string): Promise<void> {
     await rename(draft, file);
   } catch (error) {
     const reason = error instanceof Error ? error.message : error;
-    throw new OperatorError(`the cursor cannot be kept in ${dirname(file)}: ${reason}`);
+    throw new OperatorError(`the cursor cannot be stored in ${dirname(file)}: ${reason}`);
   }
 }

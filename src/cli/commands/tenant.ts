@@ -3,7 +3,7 @@ import { summariseTenants } from '../../history/search/history-summary.ts';
 import { deleteTenant } from '../../postgres/tenants/delete-tenant.ts';
 import { createTenant, refuseHeld, tenantExists, tenantPattern } from '../../postgres/tenants/tenants.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import { noSuchAction, parseCommand } from '../arguments.ts';
+import { parseCommand, runAction } from '../arguments.ts';
 import { type Command, type CommandIo, UsageError } from '../command.ts';
 import { ProgressLine } from '../progress-line.ts';
 import { withInterruptibleDatabase } from '../with-database.ts';
@@ -13,27 +13,21 @@ export const command: Command = {
        annals tenant list
        annals tenant delete NAME --yes
 
-create creates a tenant and prints it as one JSON object. A second call is not an error. The
-name has 2 to 63 lower-case letters and digits, and begins with a letter.
+create creates a tenant and prints it as one JSON object. Idempotent. The name has 2 to 63
+lower-case letters and digits, and begins with a letter.
 
 list prints one JSON object a line: name, createdAt, entries, oldestEntry and newestEntry.
-entries counts the change entries that the tenant's retention keeps.
+entries counts the change entries within the tenant's retention.
 
-delete removes a tenant with everything it has: its history, configuration, documents,
-agents, jobs and clients. Its tokens stop working within 5 seconds. This cannot be undone,
-so it needs --yes. A tenant on hold is not deleted. The service may run meanwhile. If it is
-interrupted, run it again. It prints one JSON object: tenant, deleted, and rows, the number of
-deleted rows.
+delete removes a tenant with all its data: history, configuration, documents, agents, jobs
+and clients. Its tokens stop working within 5 seconds. This cannot be undone, so it needs
+--yes. A tenant on hold is not deleted. The service may run. If the command is interrupted,
+run it again. Prints one JSON object: tenant, deleted, and rows, the number of deleted rows.
 
 Example:
   annals tenant create acme`,
 
-  async run([action, ...args], io) {
-    if (action === 'create') return await create(args, io);
-    if (action === 'list') return await list(args, io);
-    if (action === 'delete') return await remove(args, io);
-    throw noSuchAction('tenant', action, ['create', 'list', 'delete']);
-  },
+  run: runAction('tenant', { create, list, delete: remove }),
 };
 
 async function create(args: string[], io: CommandIo): Promise<number> {
@@ -65,7 +59,7 @@ async function remove(args: string[], io: CommandIo): Promise<number> {
   });
   const tenant = nameOf('delete', positionals);
   if (values.yes !== true) {
-    throw new UsageError(`tenant delete removes everything that ${tenant} has, for good; to do so, add --yes`);
+    throw new UsageError(`tenant delete removes all data of ${tenant} for good; add --yes to confirm`);
   }
   const progress = new ProgressLine(io.stderr);
   const outcome = await withInterruptibleDatabase(io, async ({ db }) => {
@@ -81,7 +75,7 @@ async function remove(args: string[], io: CommandIo): Promise<number> {
 
 function nameOf(action: string, [name, ...others]: string[]): string {
   if (name === undefined) throw new UsageError(`tenant ${action} needs a NAME`);
-  if (others.length > 0) throw new UsageError(`tenant ${action} takes one NAME, and was given ${others[0]} besides`);
+  if (others.length > 0) throw new UsageError(`tenant ${action} takes one NAME, and was also given ${others[0]}`);
   if (!tenantPattern.test(name)) {
     throw new UsageError('the NAME of a tenant is lower-case letters and digits, a letter first, 2 to 63 of them');
   }

@@ -13,7 +13,7 @@ import { type Command, type CommandIo, UsageError } from '../command.ts';
 import { written } from '../output.ts';
 
 const proofStart = 'c2sp.org/tlog-proof@';
-/** Lines about single positions that are printed; --ndjson prints all. */
+/** Printed verdicts; --ndjson prints all. */
 const maxLines = 100;
 
 export const command: Command = {
@@ -21,28 +21,28 @@ export const command: Command = {
                      [--accept RECEIPT,RECEIPT...] [--ndjson]
 
 Verifies a bundle of "annals proof bundle", the proof of one entry, or the certificate of an
-erasure, without a database and without a network. The same program is one file, annals-verify.js, which Node 20.19 or newer
-runs by itself.
+erasure, without a database or network. Also available as a single file, annals-verify.js,
+for Node 20.19 or newer.
 
-  --key VKEY         the verifier key of the log ("annals proof vkey"); give the old one and
-                     the new one where the key was changed
-  --checkpoint OLD   a checkpoint that you kept: the history up to it has to be the same
-  --policy FILE      witnesses that have to have signed (C2SP tlog-policy)
-  --accept RECEIPTS  the receipts that you know of and accept, as erasure@4021
+  --key VKEY         the verifier key of the log ("annals proof vkey"); if the key was
+                     changed, pass the old and the new one
+  --checkpoint OLD   a checkpoint that you kept: the history up to it must be the same
+  --policy FILE      witnesses that must have signed (C2SP tlog-policy)
+  --accept RECEIPTS  receipts that you know of and accept: erasure@4021
   --ndjson           print the verdict on each range of positions as NDJSON
 
-It prints what is wrong, position by position:
+It prints the verdicts by position:
 
-  verified   the entry is what was sealed
-  redacted   fields of it were erased, and a receipt says so
-  erased     it is gone, and a receipt of an erasure says so
-  expired    it is gone, and a receipt of retention says so
-  MISSING    it is not there, and no receipt says why
-  CHANGED    it is not what was sealed
-  LOST       the old checkpoint signs it, and it is gone with a restore
+  verified   the entry is as it was sealed
+  redacted   fields were erased, and a receipt says so
+  erased     the entry is gone, and the receipt of an erasure says so
+  expired    the entry is gone, and a receipt of retention says so
+  MISSING    the entry is gone without a receipt
+  CHANGED    the entry is not as it was sealed
+  LOST       the old checkpoint signs the entry, and a restore lost it
 
-The exit code is 0 only where nothing is wrong and every receipt is accepted; that of the
-first sealing needs none. docs/proof.md says what all of this means, and what it does not.
+The exit code is 0 only if nothing is wrong and every receipt is accepted; that of the first
+sealing needs no acceptance. docs/proof.md says what this proves, and what it does not.
 
 Example:
   annals verify acme.bundle --key "$(cat acme.vkey)" --checkpoint acme-2026-01.checkpoint`,
@@ -110,7 +110,7 @@ async function printBundle(file: string, trusted: Trusted, isNdjson: boolean, io
   return result.isRight ? 0 : 1;
 }
 
-/** Reads no faster than the reader of what is printed. */
+/** Applies the back-pressure of the output to the input. */
 async function* withReader<Item>(items: AsyncIterable<Item>, output: Writable): AsyncGenerator<Item> {
   for await (const item of items) {
     if (output.writableNeedDrain) await written(output, '');

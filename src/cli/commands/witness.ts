@@ -18,21 +18,20 @@ const defaultPort = 8_090;
 export const command: Command = {
   help: `Usage: annals witness --name NAME --key FILE --logs FILE [--host HOST] [--port PORT]
 
-A witness of logs, for another machine than the one that seals: POST /add-checkpoint, as C2SP's
-tlog-witness has it. It signs a checkpoint only if the log's own key did, and if it goes on from
-the newest one that this witness signed. So a log that is set back, or that shows different
-histories to different people, gets no signature.
+Runs a witness of logs, on another machine than the service: POST /add-checkpoint of C2SP's
+tlog-witness. It signs a checkpoint only if the log's own key did, and if it extends the newest
+one that this witness signed. So a log that was rolled back, or that shows different histories
+to different people, gets no signature.
 
-  --name NAME   how the witness is known, as example.org/witness-1
-  --key FILE    its key, made by "annals proof key FILE"; beside it, in FILE.logs, it keeps the
-                newest checkpoint of each log: keep the two together. One witness runs with
-                them at a time
-  --logs FILE   the logs that it was told of, as "annals proof logs" prints them; read again
-                when it changes
-  --host HOST   default 127.0.0.1
-  --port PORT   default ${defaultPort}; 0: any free one
+  --name NAME   the name of the witness: example.org/witness-1
+  --key FILE    its key, made by "annals proof key FILE"; FILE.logs beside it keeps the newest
+                checkpoint of each log: keep the two together. Only one witness may use them
+                at a time
+  --logs FILE   the logs that it knows, as "annals proof logs" prints them; reread on change
+  --host HOST   default: 127.0.0.1
+  --port PORT   default: ${defaultPort}; 0: any free port
 
-It prints the line for a policy, and its address. A reverse proxy gives it TLS.
+Prints the line for a policy, and its address. TLS is left to a reverse proxy.
 
 Example:
   annals witness --name example.org/witness-1 --key witness.key --logs logs.txt`,
@@ -73,7 +72,10 @@ Example:
   },
 };
 
-/** Two witnesses with one file would take turns, and one of them would refuse what the other signed. The kernel ends the lock with the process. */
+/**
+ * Of two witnesses with one file, each would refuse what the other signed. The kernel releases the lock with the
+ * process.
+ */
 function lockState(file: string): FileLock {
   const lock = tryFileLock(`${file}.lock`, 'exclusive');
   if (lock !== undefined) return lock;
@@ -88,7 +90,7 @@ function witnessOf(name: string, publicKey: Verifier['publicKey']): Verifier {
   }
 }
 
-/** The logs of a file as it is now. It is read where it has changed. */
+/** The logs of a file, which is reread when it changes. */
 function followLogs(file: string): () => readonly Verifier[] {
   let known = { changed: Number.NaN, logs: [] as readonly Verifier[] };
   const read = () => {

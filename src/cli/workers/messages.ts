@@ -1,23 +1,23 @@
 import type { Figures } from '../../metrics/metrics.ts';
 import type { ErrorReport } from '../error-report.ts';
 
-/** What the primary process tells a worker. */
+/** From the primary process to a worker. */
 export type PrimaryMessage =
   | ({ readonly type: 'begin' } & WorkerTask)
-  /** The upkeep is this worker's from now on. */
+  /** This worker does the upkeep from now on. */
   | { readonly type: 'lead' }
-  /** The figures are wanted. */
+  /** Requests the figures. */
   | { readonly type: 'measure'; readonly id: number }
   | { readonly type: 'stop'; readonly signal: NodeJS.Signals };
 
-/** What a worker needs besides the environment. It has secrets, so it goes through the channel between the processes. */
+/** A worker's task. It has secrets, so it goes over the channel between the processes, not in the environment. */
 export interface WorkerTask {
   readonly number: number;
   readonly of: number;
   readonly databaseUrl: string;
   /** In base64. */
   readonly secretKeys: readonly string[];
-  /** Where the workers before it listened; left out: where the settings say. */
+  /** The ports of earlier workers; default: as set. */
   readonly ports?: Ports | undefined;
 }
 
@@ -26,10 +26,10 @@ export interface Ports {
   readonly recorder: number | undefined;
 }
 
-/** What a worker tells the primary process. */
+/** From a worker to the primary process. */
 export type WorkerMessage =
-  /** It has started, and waits for `begin`. */
-  | { readonly type: 'asks' }
+  /** The worker has started and waits for `begin`. */
+  | { readonly type: 'started' }
   | { readonly type: 'ready'; readonly addresses: Addresses }
   | { readonly type: 'measured'; readonly id: number; readonly figures: Figures }
   | { readonly type: 'failed'; readonly report: ErrorReport };
@@ -40,5 +40,5 @@ export interface Addresses {
   readonly recorder: string | undefined;
 }
 
-/** The variable of a worker's environment with its number. */
+/** The environment variable with a worker's number. */
 export const workerVariable = 'ANNALS_WORKER_NUMBER';

@@ -7,8 +7,8 @@ import { superviseWorkers } from './supervise.ts';
 import { workerCount } from './worker-count.ts';
 
 /**
- * Runs a service in this process, or in so many workers as the settings say. Returns the exit code. `load` loads the
- * service: the process that only supervises the workers does not need it.
+ * Runs a service in this process, or in as many workers as set. Returns the exit code. `load` loads the service, which
+ * the supervising process does not need.
  */
 export async function runService(io: CommandIo, load: () => Promise<Serve>): Promise<number> {
   if (io.environment[workerVariable] !== undefined) {
@@ -25,7 +25,7 @@ export async function runService(io: CommandIo, load: () => Promise<Serve>): Pro
       await withContext(io, (context, config, watch) => serve(context, config, { io, watch }));
     }
   } catch (error) {
-    // The process was asked to stop before it had started: this is a success too.
+    // A signal before the start is a success too.
     if (!(error instanceof Stopped)) throw error;
   }
   return 0;

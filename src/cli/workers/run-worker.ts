@@ -11,8 +11,8 @@ import { withWatch } from '../with-database.ts';
 import { type PrimaryMessage, type WorkerMessage, type WorkerTask, workerVariable } from './messages.ts';
 
 /**
- * Serves as one of several processes on one port, until the primary process or a signal stops it. Returns the exit code.
- * Node ends the worker at once when the primary process dies.
+ * Serves as one of several processes on one port, until the primary process or a signal stops it. Returns the exit
+ * code. Node ends the worker when the primary process dies.
  */
 export async function runWorker(io: CommandIo, serve: Serve): Promise<number> {
   const { worker } = cluster;
@@ -30,7 +30,7 @@ export async function runWorker(io: CommandIo, serve: Serve): Promise<number> {
   const tellFigures = async (id: number) => {
     if (metrics !== undefined) await send({ type: 'measured', id, figures: await metrics.read() });
   };
-  await send({ type: 'asks' });
+  await send({ type: 'started' });
   try {
     const { number, of, databaseUrl, secretKeys, ports } = await begun.promise;
     const stopped = AbortSignal.any([io.stop, stop.signal]);
@@ -56,7 +56,7 @@ export async function runWorker(io: CommandIo, serve: Serve): Promise<number> {
     if (!stopped.aborted) await withWatch(database, work);
     return 0;
   } catch (error) {
-    // The primary process says it, once for all workers.
+    // The primary process prints it, once for all workers.
     const report = reportOf(error, undefined);
     await send({ type: 'failed', report });
     return report.code;
@@ -65,7 +65,7 @@ export async function runWorker(io: CommandIo, serve: Serve): Promise<number> {
   }
 }
 
-/** A worker that was started anew must listen where the others do, though the settings leave the choice of a port. */
+/** A restarted worker must listen where the others do, even if the settings allow any port. */
 function withPorts(config: Config, ports: WorkerTask['ports']): Config {
   if (ports === undefined) return config;
   const { recorder } = config;
@@ -76,7 +76,7 @@ function withPorts(config: Config, ports: WorkerTask['ports']): Config {
 
 function send(message: WorkerMessage): Promise<void> {
   return new Promise((resolve) => {
-    // The primary process may have gone; the worker then ends without having said it.
+    // The primary process may be gone; then the message is lost.
     if (process.send === undefined || !process.connected) resolve();
     else process.send(message, undefined, undefined, () => resolve());
   });

@@ -13,29 +13,29 @@ import { type LineSink, passOnLines } from './whole-lines.ts';
 import { runtimeOptions } from './worker-count.ts';
 import { WorkerFigures } from './worker-figures.ts';
 
-/** A worker that has lived for this long died of something new (milliseconds). */
+/** A worker that lived longer is restarted at once (milliseconds). */
 const calmAfter = 60_000;
 const minPause = 1_000;
 const maxPause = 30_000;
 
 /**
- * Milliseconds until a worker that has died is started anew: none at first. If it dies again within a minute, 1 s, then
- * twice as long each time, and 30 s at most.
+ * Milliseconds until a dead worker is restarted: none at first; if it dies again within a minute, 1 s, doubled each
+ * time up to 30 s.
  */
 export function restartPause(before: number | undefined, lived: number): number {
   if (before === undefined || lived >= calmAfter) return 0;
   return Math.min(maxPause, Math.max(minPause, before * 2));
 }
 
-/** Milliseconds after which workers that were asked to stop are killed: longer than open requests have to finish. */
+/** Milliseconds after which stopping workers are killed: longer than open requests have to finish. */
 const stopLimit = 40_000;
 
-/** Milliseconds that workers which were asked to stop have to close their ports. */
+/** Milliseconds that stopping workers have to close their ports. */
 const closeLimit = 1_000;
 
 /**
- * Runs so many workers on one port until the process is asked to stop, and starts each anew that dies. Rejects with a
- * ReportedError where a worker cannot start at first, or where the schema of the database has changed.
+ * Runs `count` workers on one port until a signal, and restarts those that die. Rejects with a ReportedError if a
+ * worker fails at its first start, or if the schema of the database changes.
  */
 export async function superviseWorkers(io: CommandIo, database: MigratedDatabase, count: number): Promise<void> {
   if (!cluster.isPrimary) {
@@ -48,18 +48,18 @@ export async function superviseWorkers(io: CommandIo, database: MigratedDatabase
   await new Supervisor(io, database, count).run();
 }
 
-/** The place of a worker: those that follow each other in it have the same number. */
+/** The place of a worker; its replacements have the same number. */
 interface Place {
   readonly number: number;
   worker: Worker | undefined;
-  /** Closes a connection that is on its way to the worker. */
+  /** Closes a connection that was sent to the worker and not accepted. */
   closeUntaken: () => void;
   /** In milliseconds of performance.now(). */
   startedAt: number;
   isReady: boolean;
-  /** Why the worker ended by itself. */
+  /** The worker's own report of its failure. */
   failure: ReportedError | undefined;
-  /** Milliseconds before its last start; undefined before the second one. */
+  /** Milliseconds that its last restart waited; undefined before the first restart. */
   pause: number | undefined;
   restart: NodeJS.Timeout | undefined;
 }
@@ -76,7 +76,7 @@ class Supervisor {
   #leader: Place | undefined;
   /** Where the workers listen; undefined until all are ready for the first time. */
   #addresses: Addresses | undefined;
-  /** Set once no worker has listened for a moment: then the settings would choose another free port. */
+  /** Set once no worker listened: with port 0 the next one would otherwise choose another port. */
   #ports: Ports | undefined;
   #isStopping = false;
   #failure: ReportedError | undefined;
@@ -112,7 +112,7 @@ class Supervisor {
     }
   }
 
-  /** One port shows the sum of all workers and of this process, which measures the database for all. */
+  /** One port serves the sum over all workers and this process, which measures the database. */
   async #openMetrics(): Promise<{ closeMetrics(): Promise<void> }> {
     const { config, url } = this.#database;
     if (config.metrics === undefined) return { closeMetrics: async () => {} };
@@ -151,7 +151,7 @@ class Supervisor {
   }
 
   #hear(place: Place, worker: Worker, message: WorkerMessage): void {
-    if (message.type === 'asks') {
+    if (message.type === 'started') {
       this.#tell(worker, {
         type: 'begin',
         number: place.number,
@@ -171,7 +171,7 @@ class Supervisor {
 
   #welcome(place: Place, worker: Worker, addresses: Addresses): void {
     if (this.#addresses !== undefined && this.#addresses.main !== addresses.main) {
-      // It chose a port when the last worker that listened on ours had just died. The next one is told the port.
+      // It chose a free port just when the last worker on ours died. Its replacement gets the port.
       worker.process.kill('SIGTERM');
       return;
     }
@@ -185,7 +185,7 @@ class Supervisor {
     }
   }
 
-  /** What follows from the end of a worker, `how`: a signal or an exit code. */
+  /** After the end of a worker; `how` is the signal or the exit code. */
   #bury(place: Place, how: string): void {
     const { worker, failure, isReady } = place;
     const process = worker?.process.pid;
@@ -260,7 +260,7 @@ class Supervisor {
   }
 
   #tell(worker: Worker, message: PrimaryMessage): void {
-    // It may have died meanwhile, which its exit says.
+    // If it has died, its exit says so.
     if (worker.isConnected()) worker.process.send(message, () => {});
   }
 }

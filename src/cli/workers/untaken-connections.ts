@@ -7,15 +7,15 @@ interface Connection {
 type PassingOn = Pick<ChildProcess, 'send'> & { once(event: 'exit', listener: () => void): unknown };
 
 /**
- * Closes, when a worker dies or when the returned function is called, the connection that was on its way to it. Node's
- * cluster module would keep it open for ever, and its client would wait for as long: also where the worker has closed its
- * port before the connection came. A connection that the worker has taken is closed already in this process.
+ * Closes the connection that was sent to a worker and not accepted, when the worker dies or the returned function is
+ * called. Node's cluster module would keep it open for ever while its client waits, also if the worker had closed its
+ * port before. Accepted connections are already closed in this process.
  *
- * Node may learn of the death before it learns that the channel is closed, and passes on one more connection between the two.
- * That one is closed at once.
+ * Node may learn of the death before it learns that the channel is closed, and send one more connection in between,
+ * which is closed at once.
  */
 export function closeUntakenConnections(worker: PassingOn): () => void {
-  /** The last one for each port: the next one is passed on once the worker has taken it. */
+  /** The last one for each port: Node sends the next once the worker has accepted it. */
   const passedOn = new Map<string, Connection>();
   let isDead = false;
   const send = worker.send.bind(worker);
@@ -39,7 +39,7 @@ export function closeUntakenConnections(worker: PassingOn): () => void {
   return close;
 }
 
-/** The key by which the cluster module names the port of a connection; undefined for every other message. */
+/** The cluster module's key for the port of a new connection; undefined for any other message. */
 function portOfNewConnection(message: unknown): string | undefined {
   if (typeof message !== 'object' || message === null || !('act' in message) || message.act !== 'newconn')
     return undefined;

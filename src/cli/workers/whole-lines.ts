@@ -1,17 +1,17 @@
 import type { Readable } from 'node:stream';
 
-/** Characters that wait for the end of their line. A longer line is passed on in parts. */
+/** Characters. Longer lines are passed on in parts. */
 const maxLine = 1024 * 1024;
 
-/** What takes lines; `write` returns false when it wants no more until its next `drain`. */
+/** `write` returns false when the sink is full until its next `drain`. */
 export interface LineSink {
   write(text: string): boolean;
   once(event: 'drain', listener: () => void): unknown;
 }
 
 /**
- * Passes on what a process writes, in whole lines, so that lines of several processes do not mix. Resolves when the process
- * has closed the stream.
+ * Passes on the output of a process in whole lines, so that lines of several processes do not mix. Resolves when the
+ * process closes the stream.
  */
 export async function passOnLines(source: Readable, sink: LineSink): Promise<void> {
   let rest = '';
@@ -28,6 +28,6 @@ export async function passOnLines(source: Readable, sink: LineSink): Promise<voi
     source.once('close', resolve);
     source.on('error', () => {});
   });
-  // A process that was killed may have written half of its last line.
+  // A killed process may have written half of its last line.
   if (rest !== '') sink.write(`${rest}\n`);
 }

@@ -1,12 +1,12 @@
 import { CountersOfEnded, countersOf } from '../../metrics/counters-of-ended.ts';
 import type { Figures } from '../../metrics/metrics.ts';
 
-/** Milliseconds that a worker has for its figures. */
+/** Milliseconds that a worker has to send its figures. */
 const defaultWait = 2_000;
 
 /**
- * Asks workers for their figures. Of a worker that does not answer in time, and of one that has ended, the counters stay as
- * it told them last, so that no sum falls.
+ * Collects the workers' figures. Counters of a worker that is late or has ended keep their last values, so that no sum
+ * decreases.
  */
 export class WorkerFigures {
   readonly #maxWait: number;
@@ -16,14 +16,14 @@ export class WorkerFigures {
   readonly #ended = new CountersOfEnded();
   #lastId = 0;
 
-  /** `maxWait` is in milliseconds; default 2,000. */
+  /** `maxWait` is in milliseconds. */
   constructor(maxWait = defaultWait) {
     this.#maxWait = maxWait;
   }
 
   /** `ask` sends a message with the id to the worker. */
   async read(workers: readonly number[], ask: (worker: number, id: number) => void): Promise<Figures[]> {
-    const told = new Map<number, Figures>();
+    const received = new Map<number, Figures>();
     const ids: number[] = [];
     const { promise, resolve } = Promise.withResolvers<void>();
     for (const worker of workers) {
@@ -31,9 +31,9 @@ export class WorkerFigures {
       const id = this.#lastId;
       ids.push(id);
       this.#waiting.set(id, (figures) => {
-        told.set(worker, figures);
+        received.set(worker, figures);
         this.#last.set(worker, figures);
-        if (told.size === workers.length) resolve();
+        if (received.size === workers.length) resolve();
       });
       ask(worker, id);
     }
@@ -41,15 +41,15 @@ export class WorkerFigures {
     await promise;
     clearTimeout(timer);
     for (const id of ids) this.#waiting.delete(id);
-    const ofOthers = [...this.#last].filter(([worker]) => !told.has(worker)).map(([, figures]) => countersOf(figures));
-    return [...told.values(), ...ofOthers, this.#ended.figures];
+    const late = [...this.#last].filter(([worker]) => !received.has(worker)).map(([, figures]) => countersOf(figures));
+    return [...received.values(), ...late, this.#ended.figures];
   }
 
   take(id: number, figures: Figures): void {
     this.#waiting.get(id)?.(figures);
   }
 
-  /** To be called when the process of a worker has ended. */
+  /** Call when the process of a worker has ended. */
   end(worker: number): void {
     const figures = this.#last.get(worker);
     this.#last.delete(worker);
