@@ -14,7 +14,7 @@ import type { ErasedCounts } from './erase.ts';
 import { listErasures } from './erasure-store.ts';
 import { openSubject, type Subject } from './subject.ts';
 
-/** Erasures of a tenant that are looked at, and ids that are left and named. */
+/** Erasures of a tenant that are searched, and remaining ids that a certificate lists. */
 const maxErasures = 10_000;
 const maxLeft = 1_000;
 
@@ -22,11 +22,14 @@ const maxLeft = 1_000;
 interface ErasedEntries {
   readonly entity: string;
   readonly entries: number;
-  /** As entries say it: `actor`, `paths.email`. */
+  /** As in entries: `actor`, `paths.email`. */
   readonly erased: readonly string[];
 }
 
-/** The signer of certificates about a tenant. Throws an OperatorError where its history is not sealed with this key, or the file cannot be written. */
+/**
+ * The signer of a tenant's certificates. Throws an OperatorError if this key does not seal its history, or if the file
+ * cannot be written.
+ */
 export async function prepareCertificate(
   db: Database,
   tenant: string,
@@ -44,14 +47,14 @@ export async function prepareCertificate(
     (error: unknown) => hasCode(error, 'ENOENT'),
   );
   if (!isFree)
-    throw new OperatorError(`--certificate: ${file} is there already, or cannot be made. Nothing was erased`);
+    throw new OperatorError(`--certificate: ${file} already exists, or cannot be created. Nothing was erased`);
   await access(dirname(file), constants.W_OK).catch((error: unknown) => {
-    throw new OperatorError(`--certificate: ${file} cannot be made. Nothing was erased`, { cause: error });
+    throw new OperatorError(`--certificate: ${file} cannot be created. Nothing was erased`, { cause: error });
   });
   return signer.of(log.origin);
 }
 
-export interface CertifiedErasure {
+interface CertifiedErasure {
   readonly db: Database;
   readonly sealer: Sealer;
   readonly tenant: string;
@@ -61,7 +64,7 @@ export interface CertifiedErasure {
   readonly now: () => number;
 }
 
-/** Writes what was erased of the subject, now and in earlier runs, and what stays. Annals keeps no copy. */
+/** Writes what was erased of the subject, in this and earlier runs, and what stays. Annals keeps no copy. */
 export async function writeCertificate(file: string, signer: Signer, certified: CertifiedErasure): Promise<void> {
   const { tenant, subject, counts, isVacuumed, now } = certified;
   const body = {
@@ -69,7 +72,7 @@ export async function writeCertificate(file: string, signer: Signer, certified: 
     writtenAt: new Date(now()).toISOString(),
     subject,
     erasures: await erasuresOf(certified),
-    // No receipt records what an earlier run did in other tables.
+    // Receipts do not cover other tables, so earlier runs are unknown.
     rowsOfThisRun: counts.rows,
     left: (counts.left ?? []).slice(0, maxLeft),
     stays: staying(isVacuumed),
@@ -82,12 +85,12 @@ export async function writeCertificate(file: string, signer: Signer, certified: 
   );
   if (!isWritten) {
     throw new OperatorError(
-      `${file} could not be written, or another process has written it. What was erased is erased; run the same command again for the certificate`,
+      `${file} could not be written, or another process wrote it. The erasure is done; run the same command again for the certificate`,
     );
   }
 }
 
-/** The erasures of the same person or document, the oldest first. */
+/** The erasures of the same person or document, oldest first. */
 async function erasuresOf({ db, sealer, tenant, subject }: CertifiedErasure) {
   const all = await listErasures(db, tenant, { limit: maxErasures });
   const own = all.filter((stored) => {
@@ -102,12 +105,12 @@ async function erasuresOf({ db, sealer, tenant, subject }: CertifiedErasure) {
   );
 }
 
-function isSame(one: Subject, other: Subject): boolean {
-  if ('actor' in one) return 'actor' in other && one.actor === other.actor;
-  return 'entity' in other && one.entity === other.entity && one.entityId === other.entityId;
+function isSame(a: Subject, b: Subject): boolean {
+  if ('actor' in a) return 'actor' in b && a.actor === b.actor;
+  return 'entity' in b && a.entity === b.entity && a.entityId === b.entityId;
 }
 
-/** The positions of its receipts. Receipts of earlier versions do not name their erasure. */
+/** The positions of an erasure's receipts. Receipts of earlier versions do not name their erasure. */
 async function receiptsOf(db: Database, tenant: string, erasure: string): Promise<number[]> {
   const { rows } = await sql<{ position: number }>`
     select position from change_receipt
@@ -162,7 +165,7 @@ function staying(isVacuumed: boolean): { what: string; why: string }[] {
     { what: 'the write-ahead log, replicas and backups', why: 'they have what was there, until they expire' },
     {
       what: 'what subscriptions, exports and readers took away before',
-      why: 'subscriptions are told the positions; those in "untold" are to be told by other means',
+      why: 'subscriptions receive the positions; those in "untold" must be notified by other means',
     },
   ];
 }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { hashOf } from '../../core/text-hash.ts';
-import { int8Array, textArray, uuidArray } from '../../postgres/binary-arrays.ts';
+import { textArray, uuidArray } from '../../postgres/binary-arrays.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { refuseHeld } from '../../postgres/tenants/tenants.ts';
 import { readCommitted } from '../../proof/log/entry-store.ts';
@@ -12,11 +12,12 @@ import { entriesOfRow } from '../../recording/positions.ts';
 import { rangesOf, writeReceipt } from '../../recording/receipt-store.ts';
 import { forgetNames } from '../documents/name-documents.ts';
 import type { Place } from '../entries/entry-store.ts';
+import { unnested } from './own-entries.ts';
 import { type RedactedEntry, redactProof } from './redact-proof.ts';
 import { type ErasableEntry, type RewrittenEntry, rewriteEntry } from './rewrite-entry.ts';
 import type { ErasureReason, SealedSubject } from './subject.ts';
 
-/** Entries of one transaction, and the bytes of their texts that end it before. */
+/** Limits of a transaction: entries, and bytes of their texts. */
 const maxEntries = 200;
 const maxBytes = 8 * 1024 * 1024;
 
@@ -26,10 +27,10 @@ export interface Erasing extends SealedSubject {
   readonly erasure: string;
   readonly reason: ErasureReason;
   readonly key: ErasureKey;
-  /** The paths that were named besides, by entity type. */
+  /** Additional paths to erase, by entity type. */
   readonly rules: ReadonlyMap<string, CompiledRules>;
   readonly now: () => number;
-  /** Numbers of change_recorder whose names go. */
+  /** Numbers of change_recorder whose names are erased. */
   readonly recorders: readonly number[];
   /** Entries of Annals' own objects that name the subject. */
   readonly own: readonly Place[];
@@ -37,29 +38,24 @@ export interface Erasing extends SealedSubject {
 
 type Searched = Pick<Erasing, 'tenant' | 'subject' | 'replacement' | 'recorders' | 'own'>;
 
-export interface FoundEntry extends ErasableEntry, Place {
+interface FoundEntry extends ErasableEntry, Place {
   readonly identity: string;
   readonly document: string;
 }
 
-/** What was erased, and where to go on. */
-export interface ErasedPortion {
-  readonly entries: number;
-  readonly reached: Place | undefined;
-}
-
 /**
- * Erases the subject in some entries behind a place, in this transaction, with the receipt that says where they stand. Entries that are
- * not folded yet are left. Throws an OperatorError if the tenant is on hold.
+ * Erases the subject in the next entries after a place, with the receipt of their positions, in this transaction.
+ * Entries that are not folded yet are left. Returns where to continue. Throws an OperatorError if the tenant is on
+ * hold.
  */
 export async function erasePortion(
   transaction: DatabaseTransaction,
   erasing: Erasing,
   after: Place | undefined,
-): Promise<ErasedPortion> {
+): Promise<{ entries: number; reached: Place | undefined }> {
   const { tenant, erasure } = erasing;
   await refuseHeld(transaction, tenant);
-  // The proof of the entries is rewritten with them, and not sealed meanwhile.
+  // Entries must not be sealed while their proof is rewritten.
   await lockProof(transaction, tenant);
   const found = await readPortion(transaction, erasing, after);
   if (found.length === 0) return { entries: 0, reached: undefined };
@@ -92,7 +88,7 @@ export async function noteErased(
 ): Promise<void> {
   await writeReceipt(transaction, tenant, {
     what: 'erasure',
-    positions: rangesOf(positions.toSorted((one, other) => one - other)),
+    positions: rangesOf(positions.toSorted((a, b) => a - b)),
     at: new Date(now()).toISOString(),
     by: 'operator',
     reason,
@@ -100,7 +96,7 @@ export async function noteErased(
   });
 }
 
-/** How many entries still have the subject. */
+/** The number of entries that still have the subject. */
 export async function countEntries(db: Database, searched: Searched): Promise<number> {
   const { rows } = await sql<{ entries: number }>`
     select count(*) as entries from (${entriesOfSubject(searched)}) as found`.execute(db);
@@ -109,10 +105,8 @@ export async function countEntries(db: Database, searched: Searched): Promise<nu
 
 /** SQL: the entries that still have the subject. */
 function entriesOfSubject(searched: Searched) {
-  const { own } = searched;
-  const places = [int8Array(own.map(({ at }) => at)), int8Array(own.map(({ sequence }) => sequence))];
   return sql`${entriesByName(searched)}
-    union select o.at, o.sequence from unnest(${places[0]}::bigint[], ${places[1]}::bigint[]) as o (at, sequence)`;
+    union select o.at, o.sequence from ${unnested(searched.own)} as o (at, sequence)`;
 }
 
 function entriesByName({ tenant, subject, replacement, recorders }: Searched) {
@@ -143,7 +137,7 @@ function recordedBy(tenant: string, recorders: readonly number[]) {
       and (e.erased is null or position('"recordedBy"' in e.erased) = 0)`;
 }
 
-/** Entries of a portion, as they are. Those that are not folded yet are left out. */
+/** The next entries after a place. Those that are not folded yet are left out. */
 export async function readPortion(
   transaction: DatabaseTransaction,
   erasing: Searched,
@@ -177,8 +171,7 @@ export async function readPortion(
            e.entity_id as "entityId", e.name, e.related, e.paths, e.context, e.erased,
            a.lookup = any (${uuidArray(actors)}::uuid[]) as "isOfActor",
            coalesce(e.recorded_by = any (${recorders}::bigint[]), false) as "isOfRecorder"
-      from unnest(${int8Array(fitting.map(({ at }) => at))}::bigint[], ${int8Array(fitting.map(({ sequence }) => sequence))}::bigint[])
-        as place (at, sequence)
+      from ${unnested(fitting)} as place (at, sequence)
       join change_entry e on e.tenant = ${tenant} and e.at = place.at and e.sequence = place.sequence
       join change_kind k on k.tenant = ${tenant} and k.kind = e.kind
       join change_actor a on a.tenant = ${tenant} and a.actor = e.actor
@@ -197,24 +190,22 @@ async function writeEntries(
   found: readonly FoundEntry[],
   rewritten: readonly RewrittenEntry[],
 ): Promise<void> {
-  // What was erased before has such an identity already, unless that was only who recorded it.
+  // Entries that were erased before have a keyed identity already, unless only their recorder was erased.
   const identities = found.map(({ identity, erased }, place) => {
     const bytes = Buffer.from(identity, 'hex');
     return hasOldIdentity(erased) && !hasOldIdentity(rewritten[place]?.erased ?? null)
       ? key.hashOf(tenant, 'identity', bytes)
       : bytes;
   });
+  const textOf = (member: keyof RewrittenEntry) => sql`${textArray(rewritten.map((entry) => entry[member]))}::text[]`;
   await sql`
     update change_entry e
       set identity = w.identity, document = w.document, entity_id = w.entity_id, name = w.name, related = w.related,
           paths = w.paths, context = w.context, erased = w.erased
-      from unnest(
-        ${int8Array(found.map(({ at }) => at))}::bigint[], ${int8Array(found.map(({ sequence }) => sequence))}::bigint[],
+      from rows from (${unnested(found)}, unnest(
         ${uuidArray(identities)}::uuid[], ${uuidArray(rewritten.map(({ entityId }) => hashOf(entityId)))}::uuid[],
-        ${textArray(rewritten.map(({ entityId }) => entityId))}::text[], ${textArray(rewritten.map(({ name }) => name))}::text[],
-        ${textArray(rewritten.map(({ related }) => related))}::text[], ${textArray(rewritten.map(({ paths }) => paths))}::text[],
-        ${textArray(rewritten.map(({ context }) => context))}::text[], ${textArray(rewritten.map(({ erased }) => erased))}::text[])
-        as w (at, sequence, identity, document, entity_id, name, related, paths, context, erased)
+        ${textOf('entityId')}, ${textOf('name')}, ${textOf('related')}, ${textOf('paths')}, ${textOf('context')},
+        ${textOf('erased')})) as w (at, sequence, identity, document, entity_id, name, related, paths, context, erased)
       where e.tenant = ${tenant} and e.at = w.at and e.sequence = w.sequence`.execute(transaction);
 }
 
@@ -231,13 +222,12 @@ async function writeRelated(
   await sql`
     update change_related r
       set entity_id = ${replacement}, document = (${uuidArray([hashOf(replacement)])}::uuid[])[1]
-      from unnest(${int8Array(found.map(({ at }) => at))}::bigint[], ${int8Array(found.map(({ sequence }) => sequence))}::bigint[])
-        as w (at, sequence)
+      from ${unnested(found)} as w (at, sequence)
       where r.tenant = ${tenant} and r.at = w.at and r.sequence = w.sequence and r.entity = ${subject.entity}
         and r.entity_id = ${subject.entityId}`.execute(transaction);
 }
 
-/** The position of each entry; undefined where it has none yet. */
+/** The position of each entry; undefined if it has none yet. */
 async function readPositions(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -247,8 +237,8 @@ async function readPositions(
     select p.first + entry.number - 1 as position, w.place
       from change_position p
       cross join lateral ${entriesOfRow} as entry
-      join unnest(${int8Array(places.map(({ at }) => at))}::bigint[], ${int8Array(places.map(({ sequence }) => sequence))}::bigint[])
-        with ordinality as w (at, sequence, place) on w.at = entry.at and w.sequence = entry.sequence
+      join ${unnested(places)} with ordinality as w (at, sequence, place)
+        on w.at = entry.at and w.sequence = entry.sequence
       where p.tenant = ${tenant} and p.oldest <= ${places.at(-1)?.at ?? 0}::bigint and p.newest >= ${places[0]?.at ?? 0}::bigint`.execute(
     transaction,
   );
@@ -256,7 +246,7 @@ async function readPositions(
   return places.map((_place, index) => positions.get(index + 1));
 }
 
-/** What is left of the proof of the entries, which are rewritten already. */
+/** Redacts the proof of the entries, which are rewritten already. */
 async function redactEntries(
   transaction: DatabaseTransaction,
   { tenant, subject }: Erasing,
@@ -274,7 +264,7 @@ async function redactEntries(
   const entries = found.flatMap(({ isOfActor, isOfRecorder }, place): RedactedEntry[] => {
     const [position, before, now] = [positions[place], committed[place], after[place]];
     if (position === undefined || !before || !now) return [];
-    // Both names stand in dictionaries and go when all entries are done.
+    // Both names are in dictionaries, which are erased after all entries.
     const hidden = new Set<FieldLabel>();
     if (isOfActor) hidden.add('actor');
     if (isOfRecorder) hidden.add('recordedBy');

@@ -30,12 +30,12 @@ export interface TouchedRow {
 type TenantTable = Awaited<ReturnType<typeof tenantTables>>[number];
 type Row = Record<string, string | null> & { place: string };
 
-/** Rows that are read at once. */
+/** Rows of a read. */
 const portion = 100;
 
 /**
- * Takes the subject out of everything besides the history, table by table in short transactions. Returns how many rows of each table
- * were changed or deleted. With `onFound` it changes nothing, and reports each row.
+ * Erases the subject outside the history, table by table in short transactions. Returns the number of changed or
+ * deleted rows by table. With `onFound` it changes nothing and reports each row.
  */
 export async function eraseTexts(
   erasing: ErasingTexts,
@@ -49,7 +49,7 @@ export async function eraseTexts(
   return counts;
 }
 
-/** Ids of what the tenant has, and the like, that name the subject. Nothing can take their place. */
+/** Ids and the like that name the subject and cannot be replaced. */
 export async function findKeptIds({ db, tenant, ...replacing }: ErasingTexts): Promise<Leftover[]> {
   const found: Leftover[] = [];
   const names = identifying(replacing);
@@ -86,12 +86,14 @@ async function eraseInTable(
       const behind =
         after === undefined || key.length === 0
           ? sql`true`
-          : sql`(${sql.join(key.map((one) => sql.ref(one.name)))}) > (${sql.join(after.map((value, index) => sql`${value}::text::${sql.raw(key[index]?.type ?? 'text')}`))})`;
+          : sql`(${sql.join(key.map((column) => sql.ref(column.name)))}) > (${sql.join(
+              after.map((value, index) => sql`${value}::text::${sql.raw(key[index]?.type ?? 'text')}`),
+            )})`;
       const columns = [
-        ...looked.map((one) => sql`${sql.ref(one)}::text as ${sql.ref(one)}`),
-        ...sealed.map((one) => sql`encode(${sql.ref(one)}, 'base64') as ${sql.ref(one)}`),
+        ...looked.map((column) => sql`${sql.ref(column)}::text as ${sql.ref(column)}`),
+        ...sealed.map((column) => sql`encode(${sql.ref(column)}, 'base64') as ${sql.ref(column)}`),
       ];
-      const keys = key.map((one, index) => sql`${sql.ref(one.name)}::text as ${sql.ref(`key${index}`)}`);
+      const keys = key.map((column, index) => sql`${sql.ref(column.name)}::text as ${sql.ref(`key${index}`)}`);
       const { rows } = await sql<Row>`
         select ctid::text as place, ${sql.join([...keys, ...columns])} from ${sql.table(name)}
           where tenant = ${tenant} and ${behind} and (${sql.join(candidates(erasing, looked, sealed), sql` or `)})
@@ -122,7 +124,7 @@ async function eraseInTable(
   }
 }
 
-/** Rows whose texts have a needle somewhere, or a sealed value. */
+/** Conditions on rows that may have the subject: a needle in a text, or a sealed value. */
 function candidates({ needles }: Replacing, looked: readonly string[], sealed: readonly string[]) {
   const patterns = likePatterns(needles);
   return [
@@ -131,7 +133,7 @@ function candidates({ needles }: Replacing, looked: readonly string[], sealed: r
   ];
 }
 
-/** What an erasure does with a row; undefined where the subject is not in it. */
+/** What an erasure does with a row; undefined without the subject. */
 function touchedIn(erasing: ErasingTexts, { name: table, key }: TenantTable, row: Row): TouchedRow | undefined {
   const hasIt = (column: string) => row[column] != null && isIn(row[column], erasing);
   const sealed = openedOf(erasing, table, row);
@@ -167,7 +169,7 @@ async function eraseRow(
   await sql`update ${sql.table(table)} set ${sql.join(assigned)} where ${isHere}`.execute(transaction);
 }
 
-/** What a sealed change says. */
+/** The text of a sealed change. */
 function openedOf({ sealer, tenant }: ErasingTexts, table: string, row: Row): string | undefined {
   if (table !== 'change_rejected' || row.sealed === null || row.sealed === undefined) return undefined;
   return tryOpenRejected(sealer, tenant, row.key0 ?? '', Buffer.from(row.sealed, 'base64'))?.line;
@@ -180,7 +182,10 @@ function castOf(table: string, column: string): string {
   return table === 'access_event' ? '::json' : '::jsonb';
 }
 
-/** What goes whatever it holds: exports, stored results, hashes of batches under way. Returns how many rows of each table. */
+/**
+ * Deletes what may contain anyone: exports, stored results, hashes of running batches. Returns the number of rows by
+ * table.
+ */
 export async function eraseWhole(
   { db, tenant, document, replacement }: ErasingTexts,
   onlyCount = false,
@@ -204,7 +209,7 @@ export async function eraseWhole(
       };
   if (document !== undefined && !onlyCount) {
     const hashOf = (id: string) => uuidOf(JSON.stringify([document.entity, id]));
-    // Its changes that wait still come one after the other.
+    // Waiting changes of the document keep their order.
     await sql`update delivery_waiting set document = ${hashOf(replacement)}::uuid
       where tenant = ${tenant} and document = ${hashOf(document.entityId)}::uuid`.execute(db);
   }

@@ -1,4 +1,4 @@
-// Long because an erasure is one sequence of steps whose order is what makes it safe to repeat.
+// Long, since an erasure is one sequence of steps whose order makes it safe to repeat.
 
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -33,11 +33,11 @@ export interface EraseOptions {
   readonly subject: Subject;
   readonly reason: ErasureReason;
   readonly now: () => number;
-  /** An erasure that was carried out in another state of the database, to be carried out again. */
+  /** An erasure to repeat, because the database was restored to a state before it. */
   readonly again?: StoredSubject | undefined;
-  /** Whether ids and names of paths that name the subject stay. Else they stop the erasure. */
+  /** Whether ids and paths that name the subject are left; otherwise they stop the erasure. */
   readonly leaveIds?: boolean | undefined;
-  /** Called after each portion with the milliseconds that it took; a pause as long gives others the other half of the disk. */
+  /** Called after each portion with its milliseconds; a pause as long leaves half of the disk to others. */
   readonly rest: (taken: number) => Promise<void>;
   readonly onProgress?: ((entries: number) => void) | undefined;
 }
@@ -52,31 +52,31 @@ export interface ErasedCounts {
   /** Undefined: nothing was found. */
   readonly erasure: string | undefined;
   readonly entries: number;
-  /** Rows of other tables that were changed or deleted, by table. */
+  /** Changed or deleted rows of other tables, by table. */
   readonly rows: Readonly<Record<string, number>>;
-  /** Of an erasure that was carried out: whom to tell by other means. */
+  /** Subscriptions to notify by other means, after an erasure. */
   readonly untold?: readonly UntoldSubscription[];
-  /** Ids and names of paths that name the subject and stay. */
+  /** Ids and paths that name the subject and stay. */
   readonly left?: readonly Leftover[];
 }
 
-/** A document of the history in whose entries the subject stands. */
-export interface TouchedDocument {
+/** A document whose entries have the subject. */
+interface TouchedDocument {
   readonly entity: string;
   readonly entityId: string;
   readonly entries: number;
-  /** What is erased of them, as entries say it. */
+  /** As in entries: `actor`, `paths.email`. */
   readonly erased: readonly string[];
 }
 
-/** Passes over the entries: what is recorded meanwhile comes in a later one. */
+/** Passes over the entries: each covers what was recorded during the one before. */
 const maxPasses = 5;
 const retries = 20;
-/** Milliseconds for which a fold is waited for, and between two looks. */
+/** Milliseconds: the limit of the wait for a fold, and the interval of the checks. */
 const maxFoldWait = 10 * 60_000;
-const look = 50;
+const checkEvery = 50;
 
-/** What an erasure would find: it changes nothing, and reports each document and each row of other tables, and what would stop it. */
+/** Reports what an erasure would change, each document and each row of other tables, and what would stop it. */
 export async function findSubject(
   options: EraseOptions,
   onFound: (found: TouchedDocument | TouchedRow) => void,
@@ -119,7 +119,7 @@ async function findLeftovers(texts: ErasingTexts, inHistory: readonly Leftover[]
   return [...new Map(found.map((leftover) => [JSON.stringify(leftover), leftover])).values()];
 }
 
-/** Leftovers that a message names. */
+/** Leftovers that a message lists. */
 const maxNamed = 20;
 
 function refuseLeftovers(left: readonly Leftover[], { leaveIds = false }: EraseOptions, isBegun: boolean): void {
@@ -127,22 +127,22 @@ function refuseLeftovers(left: readonly Leftover[], { leaveIds = false }: EraseO
   const named = left.slice(0, maxNamed).map(({ entity, entityId, where }) => `${entity} ${entityId}: ${where}`);
   const more = left.length > maxNamed ? `, and ${left.length - maxNamed} more` : '';
   throw new OperatorError(
-    `the person stands in ids or names of paths, which cannot be erased (${named.join('; ')}${more}). ${
-      isBegun ? 'The erasure has begun and not ended' : 'Nothing was erased'
+    `the person is in ids or names of paths, which cannot be erased (${named.join('; ')}${more}). ${
+      isBegun ? 'The erasure is incomplete' : 'Nothing was erased'
     }. Delete such an object and erase it by --entity and --entity-id, or leave them with --leave-ids, and run this again`,
   );
 }
 
 /**
- * Erases a person or a document from a tenant. Safe to repeat: a call for the same subject goes on where one was interrupted, and
- * changes nothing where nothing is left. Throws an OperatorError if the tenant is on hold, also where it is put on hold meanwhile, if
- * the document is one of this service that is still there, and if the subject is recorded again and again meanwhile: then the erasure has not ended.
+ * Erases a person or a document from a tenant. Idempotent: a call for the same subject resumes an interrupted one.
+ * Throws an OperatorError if the tenant is or goes on hold, if the document is a live one of this service, or if the
+ * subject is still being recorded: then the erasure is incomplete.
  */
 export async function eraseSubject(options: EraseOptions): Promise<ErasedCounts> {
   const { db, sealer, tenant, subject, reason, now } = options;
   await inTransaction(db, async (transaction) => {
     await refuseHeld(transaction, tenant);
-    await refuseWhatIsThere(transaction, tenant, subject);
+    await refuseLiveDocument(transaction, tenant, subject);
   });
   const unfinished = await findUnfinished(options);
   const known = unfinished ?? options.again;
@@ -153,8 +153,8 @@ export async function eraseSubject(options: EraseOptions): Promise<ErasedCounts>
     const left = await findLeftovers(texts, searched.leftovers);
     refuseLeftovers(left, options, false);
     const rows = await eraseTexts(texts, () => {});
-    const isThere = entries > 0 || Object.keys(rows).length > 0 || (await hasActor(db, tenant, subject));
-    if (!isThere) return { erasure: undefined, entries, rows, left };
+    const isFound = entries > 0 || Object.keys(rows).length > 0 || (await hasActor(db, tenant, subject));
+    if (!isFound) return { erasure: undefined, entries, rows, left };
   }
   const key = await takeErasureKey(db, sealer);
   const sealedBefore = unfinished === undefined ? await readTreeSize(db, tenant) : 0;
@@ -175,25 +175,24 @@ export async function eraseSubject(options: EraseOptions): Promise<ErasedCounts>
   let rows: Record<string, number> = {};
   let left: readonly Leftover[] = [];
   for (let pass = 0; pass < maxPasses && isRecorded; pass += 1) {
-    // Before the entries: an object that is written later has the text of before in its entry.
+    // Before the entries, because the entry of a later write quotes the object's previous text.
     rows = sumOf(rows, await eraseTexts(texts));
-    // A recorder from before does not know yet that the tenant has erasures, and would record again what is erased under its hands. One from
-    // before the names were replaced may still be recording with their numbers.
+    // Transactions that began before the erasure do not know of it, and would record the subject again.
     await olderTransactionsEnded(db);
     await foldAll(db, tenant);
     const recorders = await findRecorders(db, tenant, sealed);
     const { places: own, leftovers } = await findOwnEntries(db, tenant, sealed);
     const erased = await erasePass(options, { ...erasing, recorders, own });
-    // Names in dictionaries are part of the proof of all these entries, so they go behind them.
+    // After the entries, whose proof includes the names in dictionaries.
     const renamed = await renameAll(db, { ...erasing, recorders, own: [] }, sealedBefore);
     left = await findLeftovers(texts, leftovers);
     isRecorded = erased > 0 || renamed;
   }
   rows = sumOf(rows, await eraseWhole(texts));
-  // A change that is being recorded with the old name or its number might be delivered, and nobody told that it is erased.
+  // Its changes may be delivered before the next run erases them, without notice of the erasure.
   if (isRecorded) {
     throw new OperatorError(
-      'the person or the document is still being recorded: what was there is erased, and the erasure has not ended. Stop what records it, and run the same command again',
+      'the person or the document is still being recorded, so the erasure is incomplete. Stop what records it, and run the same command again',
     );
   }
   refuseLeftovers(left, options, true);
@@ -204,24 +203,24 @@ export async function eraseSubject(options: EraseOptions): Promise<ErasedCounts>
   return { erasure, entries, rows, untold: await listUntold(db, tenant), left };
 }
 
-function sumOf(one: Record<string, number>, other: Record<string, number>): Record<string, number> {
-  const sum = { ...one };
-  for (const [table, rows] of Object.entries(other)) sum[table] = (sum[table] ?? 0) + rows;
+function sumOf(a: Record<string, number>, b: Record<string, number>): Record<string, number> {
+  const sum = { ...a };
+  for (const [table, rows] of Object.entries(b)) sum[table] = (sum[table] ?? 0) + rows;
   return sum;
 }
 
-/** Folds all that is recorded, or waits for the process that folds it: a pass leaves what is not folded. */
+/** Folds all entries, or waits for the process that does: a pass skips entries that are not folded. */
 async function foldAll(db: Database, tenant: string): Promise<void> {
   const { rows } = await sql<{ last: number | null }>`
     select max(delta) as last from change_delta where tenant = ${tenant}`.execute(db);
   const last = rows[0]?.last ?? null;
-  for (const end = performance.now() + maxFoldWait; performance.now() < end; await sleep(look)) {
+  for (const end = performance.now() + maxFoldWait; performance.now() < end; await sleep(checkEvery)) {
     await foldHistory(db, tenant);
     const left = await sql`
       select from change_delta where tenant = ${tenant} and delta <= ${last}::bigint limit 1`.execute(db);
     if (left.rows.length === 0) return;
   }
-  throw new OperatorError(`changes of ${tenant} are recorded and not counted yet; run this again later`);
+  throw new OperatorError(`changes of ${tenant} are recorded and not folded yet; run this again later`);
 }
 
 async function erasePass(options: EraseOptions, erasing: Erasing): Promise<number> {
@@ -253,7 +252,7 @@ function textsOf({ db, sealer, tenant }: EraseOptions, { subject, needles, repla
 
 function rulesOf({ paths }: Subject): ReadonlyMap<string, CompiledRules> {
   const rules = new Map<string, CompiledRules>();
-  for (const [entity, named] of Map.groupBy(paths, (one) => one.entity)) {
+  for (const [entity, named] of Map.groupBy(paths, (path) => path.entity)) {
     const mask = named.map(({ path }) => parsePathPattern(path)).filter((pattern) => typeof pattern !== 'string');
     rules.set(entity, compileRules({ mask, ignore: [] }));
   }
@@ -261,9 +260,9 @@ function rulesOf({ paths }: Subject): ReadonlyMap<string, CompiledRules> {
 }
 
 /**
- * The names in dictionaries, after what came to the entries meanwhile. An actor counts as registered now, so a process reads the name
- * again before it answers the next query, unless it read it just after it was registered: then it forgets it within five seconds.
- * Returns whether there was the name of the actor.
+ * Erases the names in dictionaries, after the entries that came since the pass. The actor counts as registered now, so
+ * processes reread the name before the next query; one that read it just after its registration forgets it within five
+ * seconds. Returns whether the actor's name existed.
  */
 async function renameAll(db: Database, erasing: Erasing, sealedBefore: number): Promise<boolean> {
   const { tenant, subject, replacement, recorders } = erasing;
@@ -272,17 +271,17 @@ async function renameAll(db: Database, erasing: Erasing, sealedBefore: number): 
     db,
     async (transaction) => {
       await refuseHeld(transaction, tenant);
-      // It has the lock of the proof, so nothing is sealed with the name before the end.
+      // erasePortion takes the lock of the proof, so nothing is sealed with the name until the end.
       while ((await erasePortion(transaction, erasing, undefined)).entries > 0);
       await redactLateSealed(transaction, erasing, sealedBefore);
-      const wasThere = await hasActor(transaction, tenant, subject);
+      const existed = await hasActor(transaction, tenant, subject);
       const [before, after] = [hashOf(subject.actor), hashOf(replacement)].map((lookup) => uuidArray([lookup]));
       await sql`
         select change_rename(${tenant}, (${before}::uuid[])[1], (${after}::uuid[])[1], ${replacement}, ${recorders}::bigint[])`.execute(
         transaction,
       );
       await announceErasure(transaction);
-      return wasThere;
+      return existed;
     },
     { retries },
   );
@@ -298,7 +297,7 @@ const tablesOfOwn: ReadonlyMap<string, readonly [table: string, id: string]> = n
   ['custom-entity', ['custom_entity', 'id']],
 ]);
 
-async function refuseWhatIsThere(
+async function refuseLiveDocument(
   transaction: Parameters<typeof refuseHeld>[0],
   tenant: string,
   subject: Subject,
@@ -316,7 +315,7 @@ async function refuseWhatIsThere(
   );
   if (rows.length > 0) {
     throw new OperatorError(
-      `the document ${entity} ${entityId} is still there; delete it first, or its next change names it again`,
+      `the document ${entity} ${entityId} still exists; delete it first, or its next change names it again`,
     );
   }
 }

@@ -2,18 +2,18 @@ import { sql } from 'kysely';
 import type { Connection, DatabaseTransaction } from '../../postgres/database.ts';
 import type { ErasureReason } from './subject.ts';
 
-/** An erasure as the database has it, without whom it was about. */
+/** An erasure without its subject. */
 export interface StoredErasure {
   /** A UUID. */
   readonly erasure: string;
   readonly begunAt: Date;
-  /** Null: it is under way, or was interrupted. */
+  /** Null: it is running, or was interrupted. */
   readonly endedAt: Date | null;
   readonly reason: ErasureReason;
   readonly entries: number;
 }
 
-/** Erasures behind one, newest first. */
+/** Newest first, after `before`. */
 export async function listErasures(
   db: Connection,
   tenant: string,
@@ -39,7 +39,7 @@ export async function insertErasure(
       values (${tenant}, ${erasure}::uuid, ${new Date(now)}::timestamptz, ${reason}, ${subject})`.execute(transaction);
 }
 
-/** Ends an erasure. Returns how many entries it has changed. */
+/** Ends an erasure. Returns the number of entries that it changed. */
 export async function endErasure(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -51,7 +51,10 @@ export async function endErasure(
   return rows[0]?.entries ?? 0;
 }
 
-/** A subscription that was told of changes, and is not told that they were erased: an e-mail cannot say it, and who is stopped hears it later. */
+/**
+ * A subscription that got changes and no notice of their erasure: e-mails cannot give it, and a stopped one gets it
+ * later.
+ */
 export interface UntoldSubscription {
   readonly id: string;
   readonly name: string;
@@ -69,7 +72,7 @@ export async function listUntold(db: Connection, tenant: string): Promise<Untold
   return rows;
 }
 
-/** Makes every process forget what it keeps in memory. */
+/** Makes every process drop what it caches of histories. */
 export async function announceErasure(transaction: DatabaseTransaction): Promise<void> {
   await sql`update installation set erasures = erasures + 1`.execute(transaction);
 }

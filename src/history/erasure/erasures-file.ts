@@ -8,7 +8,7 @@ import { type ErasureReason, erasureReasons, openSubject } from './subject.ts';
 
 const rowsAtOnce = 500;
 
-/** The lines of a file with all erasures of all tenants: JSON objects. Whom they are about is sealed under the secret key. */
+/** All erasures, of all tenants or one, as JSON objects. Subjects are sealed under the secret key. */
 export async function* linesOfErasures(db: Database, only?: string): AsyncGenerator<string, void> {
   const tenants = only === undefined ? await tenantsWith(db, { table: 'change_erasure', condition: 'true' }) : [only];
   for (const tenant of tenants) {
@@ -26,50 +26,33 @@ export async function* linesOfErasures(db: Database, only?: string): AsyncGenera
   }
 }
 
-/** An erasure of a file that could not be carried out. */
-export interface FailedErasure {
+interface FailedErasure {
   readonly tenant: string;
   readonly erasure: string;
   readonly why: string;
 }
 
-export interface EraseAgainOptions {
-  readonly db: Database;
-  readonly sealer: Sealer;
-  readonly now: () => number;
-}
-
 /**
- * Carries out the erasures of a file that a restored database lacks, in the order of their time. Those that fail are returned, the others
- * are carried out all the same. Throws an OperatorError for a file that is none, or whose key is missing.
+ * Repeats the erasures of a file that a restored database lacks, oldest first; a failure does not stop the others.
+ * Throws an OperatorError if the file is malformed or its key is missing.
  */
 export async function eraseAgain(
   file: string,
-  { db, sealer, now }: EraseAgainOptions,
+  { db, sealer, now }: { db: Database; sealer: Sealer; now: () => number },
 ): Promise<{ erased: ErasedCounts[]; failed: FailedErasure[] }> {
   const lines = file.split('\n').flatMap((line, index) => (line.trim() === '' ? [] : [parse(line, index + 1)]));
   const tenants = new Set(await tenantsWith(db, { table: 'tenant', condition: 'true' }));
   const [erased, failed]: [ErasedCounts[], FailedErasure[]] = [[], []];
-  for (const { tenant, erasure, reason, subject } of lines.sort((one, other) =>
-    one.begunAt < other.begunAt ? -1 : 1,
-  )) {
+  for (const { tenant, erasure, reason, subject } of lines.sort((a, b) => (a.begunAt < b.begunAt ? -1 : 1))) {
     if (!tenants.has(tenant)) continue;
-    const there = (await listErasures(db, tenant, { limit: 100_000 })).find((one) => one.erasure === erasure);
-    if (there !== undefined && there.endedAt !== null) continue;
+    const stored = (await listErasures(db, tenant, { limit: 100_000 })).find((row) => row.erasure === erasure);
+    if (stored !== undefined && stored.endedAt !== null) continue;
     const sealed = openSubject(sealer, { tenant, erasure, subject });
     if (sealed === undefined)
       throw new OperatorError(`no key of ANNALS_SECRET_KEY opens the erasure ${erasure} of the file`);
     try {
-      const options = {
-        db,
-        sealer,
-        tenant,
-        subject: sealed.subject,
-        reason,
-        now,
-        again: { erasure, sealed },
-        leaveIds: true,
-      };
+      const again = { erasure, sealed };
+      const options = { db, sealer, tenant, subject: sealed.subject, reason, now, again, leaveIds: true };
       erased.push(await eraseSubject({ ...options, rest: async () => {} }));
     } catch (error) {
       if (!(error instanceof OperatorError)) throw error;
@@ -82,7 +65,7 @@ export async function eraseAgain(
 function parse(line: string, number: number) {
   try {
     const { tenant, erasure, begunAt, reason, subject } = JSON.parse(line) as Record<string, unknown>;
-    const isReason = (one: unknown): one is ErasureReason => erasureReasons.some((known) => known === one);
+    const isReason = (value: unknown): value is ErasureReason => erasureReasons.some((known) => known === value);
     if (
       typeof tenant === 'string' &&
       typeof erasure === 'string' &&
@@ -93,7 +76,7 @@ function parse(line: string, number: number) {
       return { tenant, erasure, begunAt, reason, subject: Buffer.from(subject, 'base64') };
     }
   } catch {
-    // told below
+    // Not JSON: reported below.
   }
-  throw new OperatorError(`line ${number} of the file of erasures is none of annals erase --list`);
+  throw new OperatorError(`line ${number} of the file of erasures is not a line of annals erase --list`);
 }

@@ -7,8 +7,6 @@ import type { Connection, Database } from '../../postgres/database.ts';
 import { listErasures } from './erasure-store.ts';
 import { openSubject, type SealedSubject, type Subject, textOfSubject } from './subject.ts';
 
-// What a tenant knows of a subject before it is erased.
-
 interface Searched {
   readonly db: Database;
   readonly sealer: Sealer;
@@ -16,7 +14,7 @@ interface Searched {
   readonly subject: Subject;
 }
 
-/** Names of a document that are looked for besides its id. */
+/** Names of a document that are searched in addition to its id. */
 const maxNames = 100;
 
 /** An erasure of the same subject that was interrupted. */
@@ -31,11 +29,11 @@ export async function findUnfinished({ db, sealer, tenant, subject }: Searched) 
   return undefined;
 }
 
-/** What an erasure of the subject puts in its place, and the texts that it looks for. */
+/** The subject with its replacement and the texts to search. */
 export async function newSubject({ db, tenant, subject }: Omit<Searched, 'sealer'>): Promise<SealedSubject> {
   const replacement = `erased-${randomBytes(8).toString('hex')}`;
   if ('actor' in subject) {
-    // What a provider knows the person by stands in sessions and accesses without the name.
+    // Sessions and accesses have the provider's id of the person without the name.
     const recorders = await findRecorders(db, tenant, { subject, replacement });
     const { rows } = await sql<{ known: string }>`
       select distinct subject as known from change_recorder
@@ -60,7 +58,7 @@ export async function hasActor(db: Connection, tenant: string, subject: Subject)
   return rows.length > 0;
 }
 
-/** Clients with the name of the actor, and the person behind entries by the actor: numbers of change_recorder. */
+/** Clients named like the actor, and people behind the actor's entries: numbers of change_recorder. */
 export async function findRecorders(
   db: Database,
   tenant: string,

@@ -3,18 +3,20 @@ import { sql } from 'kysely';
 import { OperatorError } from '../../core/errors.ts';
 import type { Database } from '../../postgres/database.ts';
 
-/** Milliseconds that is waited for others at most, and between two looks. */
+/** Milliseconds: the limit of the wait, and the interval of the checks. */
 const maxWait = 60_000;
-const look = 50;
+const checkEvery = 50;
 
 /**
- * Waits until nobody can see any more what was deleted before this call: VACUUM FULL copies rows that a snapshot still sees. `slots`: whether
- * logical replication counts, which keeps rows of the catalogue alone. Throws an OperatorError that names who still sees them after a minute.
+ * Waits until no snapshot sees what was deleted before this call: VACUUM FULL copies rows that one still sees. `slots`:
+ * whether logical replication counts, which keeps rows of the catalogue only. Throws an OperatorError that names the
+ * holder after a minute.
  */
 export async function olderSnapshotsEnded(db: Database, { slots, wait = maxWait }: { slots: boolean; wait?: number }) {
   const { rows: now } = await sql<{ next: string }>`select pg_current_xact_id()::text as next`.execute(db);
-  for (const end = performance.now() + wait; ; await sleep(look)) {
-    // A lazy VACUUM has a snapshot that keeps no rows. While a transaction of another database goes on, new snapshots here are as old as it.
+  for (const end = performance.now() + wait; ; await sleep(checkEvery)) {
+    // A lazy VACUUM's snapshot keeps no rows. While another database has an open transaction, new snapshots here are as
+    // old.
     const { rows } = await sql<{ who: string }>`
       with old (since) as (select age(${now[0]?.next ?? null}::xid8::xid))
       select 'the connection ' || pid || ' of ' || coalesce(nullif(application_name, ''), backend_type) as who
@@ -31,11 +33,11 @@ export async function olderSnapshotsEnded(db: Database, { slots, wait = maxWait 
       union all
       select 'a transaction' where pg_snapshot_xmin(pg_current_snapshot()) <= ${now[0]?.next ?? null}::xid8
       limit 1`.execute(db);
-    const [held] = rows;
-    if (held === undefined) return;
+    const [holder] = rows;
+    if (holder === undefined) return;
     if (performance.now() > end) {
       throw new OperatorError(
-        `${held.who} still sees what was erased, so PostgreSQL would keep it in its files. What was erased is erased; end that and run this again with --vacuum`,
+        `${holder.who} still sees what was erased, so PostgreSQL would keep it in its files. The erasure is done; end that and run this again with --vacuum`,
       );
     }
   }

@@ -10,27 +10,26 @@ import { identifying, isIn, likePatterns } from './replace-in-text.ts';
 import { type ErasableEntry, rewriteEntry } from './rewrite-entry.ts';
 import type { SealedSubject } from './subject.ts';
 
-/** Candidates that are read at once, and the bytes of their texts that end a read before. */
+/** Limits of a read: candidates, and bytes of their texts. */
 const maxEntries = 100;
 const maxBytes = 8 * 1024 * 1024;
 
-/** An id or a name of a path that has the person in it, and cannot be replaced. */
+/** An id or a path's name that contains the person and cannot be replaced. */
 export interface Leftover {
   readonly entity: string;
   readonly entityId: string;
-  /** What has it, as `id` or `path contacts.Jane`. */
+  /** `id` or, for instance, `path contacts.Jane`. */
   readonly where: string;
 }
 
-/** Where the person stands in the history of Annals' own objects. */
-export interface OwnEntries {
+interface OwnEntries {
   readonly places: readonly Place[];
   readonly leftovers: readonly Leftover[];
 }
 
 /**
- * Searches the history of the tenant's configuration, subscriptions, views, budgets, agents, custom types and instances: people stand in
- * their names and values, no matter who made the change.
+ * Searches the history of Annals' own objects (configuration, subscriptions, views, budgets, agents, custom types and
+ * instances), whose names and values may contain a person whoever made the change.
  */
 export async function findOwnEntries(db: Database, tenant: string, subject: SealedSubject): Promise<OwnEntries> {
   const places: Place[] = [];
@@ -59,8 +58,8 @@ function leftoversOf({ entity, entityId, paths }: ErasableEntry, subject: Sealed
 }
 
 /**
- * Entries in which one of the texts may stand. What applications recorded under the same entity types is left. Without a recorder are the oldest
- * changes of own objects, and imports, which are history of these objects where they have their type.
+ * Entries that may contain one of the texts, except those that applications recorded under the same entity types.
+ * Entries without a recorder are the oldest changes of own objects, and imports of their history.
  */
 async function findCandidates(db: Database, tenant: string, { needles }: SealedSubject): Promise<Place[]> {
   // In the name of a path, a key has a backslash before its dots.
@@ -84,7 +83,10 @@ async function findCandidates(db: Database, tenant: string, { needles }: SealedS
   return rows;
 }
 
-/** `read`: how many places were looked at, which may be fewer than there are, and more than entries, where some were dropped. */
+/**
+ * `read` is the number of places covered: fewer than passed at the limit of bytes, more than entries if some were
+ * deleted.
+ */
 async function readEntries(
   db: Database,
   tenant: string,
@@ -95,12 +97,17 @@ async function readEntries(
       from (
         select e.at, e.sequence, e.kind, e.entity_id as "entityId", e.name, e.related, e.paths, e.context, null as erased, w.place,
                sum(octet_length(e.paths)) over (order by w.place) - octet_length(e.paths) as before
-          from unnest(${int8Array(places.map(({ at }) => at))}::bigint[], ${int8Array(places.map(({ sequence }) => sequence))}::bigint[])
-            with ordinality as w (at, sequence, place)
+          from ${unnested(places)} with ordinality as w (at, sequence, place)
           join change_entry e on e.tenant = ${tenant} and e.at = w.at and e.sequence = w.sequence
       ) s
       join change_kind k on k.tenant = ${tenant} and k.kind = s.kind
       where s.before < ${maxBytes}::bigint order by s.place`.execute(db);
   const last = rows.at(-1);
   return { entries: rows, read: last === undefined ? places.length : last.place };
+}
+
+/** SQL: the places as a table function with the columns `at` and `sequence`. */
+export function unnested(places: readonly Place[]) {
+  const [ats, sequences] = [places.map(({ at }) => at), places.map(({ sequence }) => sequence)];
+  return sql`unnest(${int8Array(ats)}::bigint[], ${int8Array(sequences)}::bigint[])`;
 }

@@ -1,11 +1,10 @@
 /**
  * What an erasure does with a column.
  *
- * `entry`: rewritten with the entry. `text`: the name or id is replaced wherever it stands, in JSON and in plain text. `row`: a row with
- * the name or id in this column is deleted. `clear`: such a value becomes null. `with`: it becomes null where the row has the name or
- * id in a column of `text`. `sealed`: it is opened, and the row is deleted where
- * the name or id is in it. `all`: it goes of all rows of the tenant, whatever it holds. `stop`: nothing can take its place, so a name or id
- * in it stops the erasure before it begins. `none`: nothing.
+ * `entry`: rewritten with the entry. `text`: the name or id is replaced, in JSON and in plain text. `row`: a row with
+ * the name or id in this column is deleted. `clear`: a value with it becomes null. `with`: becomes null if a `text`
+ * column of the row has it. `sealed`: opened, and the row is deleted if the value has it. `all`: erased in all rows of
+ * the tenant. `stop`: irreplaceable, so a name or id in it stops the erasure before it begins. `none`: left.
  */
 export type Doing = 'entry' | 'text' | 'row' | 'clear' | 'with' | 'sealed' | 'all' | 'stop' | 'none';
 

@@ -16,12 +16,12 @@ interface LateEntry extends Place {
   readonly isOfRecorder: boolean;
 }
 
-/** Entries of one look. */
+/** Entries of a read. */
 const maxEntries = 200;
 
 /**
- * Hides names in the proof of entries that were sealed with them after their portion, behind the position `after`: such an entry is erased already, and
- * the name in its dictionary is not. The caller holds the lock of the proof, and renames in this transaction.
+ * Hides names in the proof of entries that were sealed after their portion was erased, from after position `after`:
+ * their dictionaries still had the name. The caller has the lock of the proof, and renames in this transaction.
  */
 export async function redactLateSealed(
   transaction: DatabaseTransaction,

@@ -6,13 +6,13 @@ import { forgetSeeds, leavesOf, readLeaves, readTreeSize } from '../../proof/log
 import { type KnownSalts, saltCover, saltsOf } from '../../proof/log/salts.ts';
 import { hashBytes } from '../../proof/log/tiles.ts';
 
-/** An entry of which something is erased. */
+/** An entry with erased fields. */
 export interface RedactedEntry {
   readonly position: number;
-  /** The entry as it may have been sealed, the likeliest first. */
+  /** Versions of the entry that may have been sealed, the likeliest first. */
   readonly sealed: readonly CommittedEntry[];
   readonly after: CommittedEntry;
-  /** What is to be hidden besides what is another text afterwards. */
+  /** Fields to hide in addition to those whose text changed. */
   readonly hidden: ReadonlySet<FieldLabel>;
 }
 
@@ -23,8 +23,9 @@ interface Redaction {
 }
 
 /**
- * Keeps of the proof of sealed entries the hashes of what is erased and the salts of the rest, and destroys their seeds: what is left
- * verifies, and nobody can try guesses of what is gone. The caller holds the lock of the proof.
+ * Reduces the proof of sealed entries to the hashes of erased fields and the salts of the others, and destroys the
+ * seeds: the rest still verifies, and guesses of the erased texts cannot be tested. The caller has the lock of the
+ * proof.
  */
 export async function redactProof(
   transaction: DatabaseTransaction,
@@ -74,23 +75,18 @@ function redactionOf(
     );
     return { texts, hashes };
   });
-  // Where none fits, somebody altered the entry before: it stays altered.
+  // If none fits, the entry was altered before, and its proof keeps showing that.
   const found = tried.find(({ hashes }) => commitmentOf(fields, hashes).equals(commitment)) ?? tried[0];
   if (found === undefined) return undefined;
   const isHidden = shownBefore.map(
-    (wasShown, index) => !wasShown || found.texts[index] !== fields.texts[index] || hidden.has(labelAt(fields, index)),
+    (shown, index) => !shown || found.texts[index] !== fields.texts[index] || hidden.has(labelAt(fields, index)),
   );
   const places = [...isHidden.keys()].filter((index) => isHidden[index]);
+  const isShown = isHidden.map((isHere) => !isHere);
   return {
     hidden: places,
     hashes: Buffer.concat(places.map((index) => found.hashes[index] ?? Buffer.alloc(hashBytes))),
-    cover: Buffer.concat(
-      saltCover(
-        known,
-        count,
-        isHidden.map((one) => !one),
-      ),
-    ),
+    cover: Buffer.concat(saltCover(known, count, isShown)),
   };
 }
 

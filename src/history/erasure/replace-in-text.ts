@@ -1,40 +1,44 @@
-/** What is looked for in texts, and what takes its place. */
+/** Texts to search and their replacement. */
 export interface Replacing {
   /** The name of an actor and what providers know them by, or the id of a document and its names. */
   readonly needles: readonly string[];
   readonly replacement: string;
 }
 
-/** Shorter names and ids are only found where they stand alone, or behind a quotation mark, a colon or a parenthesis, as in a query. */
+/**
+ * Characters. Shorter names and ids match only alone, or after a quotation mark, colon or parenthesis, as in a query.
+ */
 const minFree = 4;
-/** JSON texts within JSON texts that are looked into. */
+/** Levels of JSON texts within JSON texts that are searched. */
 const maxLevels = 3;
 
-/** Whether one of the needles stands in a text, or in a string of a JSON text. */
+/** Whether a text, or a string of a JSON text, contains one of the needles. */
 export function isIn(text: string, replacing: Replacing): boolean {
   return replaceInJson(text, replacing) !== text;
 }
 
-/** Without numbers: one alone says nothing of a person in an id or in the name of a path. */
+/** Without numbers, which do not identify a person in an id or a path's name. */
 export function identifying({ needles, replacement }: Replacing): Replacing {
   return { needles: needles.filter((needle) => !/^\d+$/.test(needle)), replacement };
 }
 
-/** Patterns of LIKE for texts in which a needle may stand. A JSON text may escape what a needle has, so each with such an escape matches. */
+/** Patterns of LIKE for texts that may contain a needle. A JSON text may escape its characters, so every \u matches. */
 export function likePatterns(needles: readonly string[]): string[] {
   return [...needles.flatMap(escapesOf).map((text) => `%${text.replace(/[\\%_]/g, '\\$&')}%`), '%\\\\u%'];
 }
 
 const patterns = new WeakMap<Replacing, readonly RegExp[]>();
 
-/** The text without the needles. A part of a longer word is none. */
+/** The text with each needle replaced that is not part of a longer word. */
 export function replaceInText(text: string, replacing: Replacing): string {
   return patterns
     .getOrInsertComputed(replacing, patternsOf)
     .reduce((left, pattern) => left.replace(pattern, () => replacing.replacement), text);
 }
 
-/** The same within the texts of JSON, with every digit elsewhere. A text that is no JSON is taken as it is. */
+/**
+ * The same within the strings of a JSON text, whose numbers keep their digits. Other texts are replaced as they are.
+ */
 export function replaceInJson(text: string, replacing: Replacing): string {
   if (!/^\s*["[{]/.test(text)) return replaceInText(text, replacing);
   return text.replace(/"(?:[^"\\]|\\.)*"/gs, (quoted) => {
@@ -65,7 +69,7 @@ function patternsOf({ needles }: Replacing): readonly RegExp[] {
   });
 }
 
-/** The text as it stands in texts, and in JSON texts within texts, which have its escapes several times. */
+/** The text, and how it is escaped in JSON texts within JSON texts. */
 function escapesOf(text: string): string[] {
   const escaped = [text];
   for (let level = 0; level < maxLevels; level += 1) escaped.push(JSON.stringify(escaped.at(-1)).slice(1, -1));

@@ -7,7 +7,7 @@ import { applyRulesAt, type CompiledRules } from '../../recording/mapping/apply-
 import { isIn, replaceInText } from './replace-in-text.ts';
 import type { SealedSubject } from './subject.ts';
 
-/** What an erasure may change of an entry. `related`, `paths`, `context` and `erased` are JSON texts. */
+/** The erasable parts of an entry. `related`, `paths`, `context` and `erased` are JSON texts. */
 export interface ErasableEntry {
   readonly entity: string;
   readonly entityId: string;
@@ -16,11 +16,11 @@ export interface ErasableEntry {
   readonly paths: string;
   readonly context: string | null;
   readonly erased: string | null;
-  /** Whether it is by the actor. */
+  /** Whether the subject is its actor. */
   readonly isOfActor: boolean;
-  /** Whether who recorded it is erased. */
+  /** Whether the subject recorded it. */
   readonly isOfRecorder: boolean;
-  /** Whether it is of an object of Annals itself, and may have the person in its name and values. */
+  /** Whether it is of Annals' own object, whose name and values may contain the person. */
   readonly isOfService: boolean;
 }
 
@@ -30,14 +30,14 @@ export type RewrittenEntry = Pick<ErasableEntry, 'entityId' | 'name' | 'related'
   readonly erased: string;
 };
 
-/** In place of an erased value. */
-export const erasedValue = '"[erased]"';
+/** Replaces an erased value. */
+const erasedValue = '"[erased]"';
 
 /**
- * An entry of the subject (by the actor, of the document, related to it, recorded by the actor, or of an own object that names the subject)
- * without the subject. Its type, its time, the names of its paths and the number of its related items stay.
+ * An entry without the subject: its actor, recorder, document or related document, or a name in an own object. Its
+ * type, its time, the names of its paths and the number of its related items stay.
  *
- * @param rules the paths of each entity type that were named besides
+ * @param rules additional paths to erase, by entity type
  */
 export function rewriteEntry(
   entry: ErasableEntry,
@@ -111,7 +111,7 @@ function relatedWithout(
     .join(',')}]`;
 }
 
-/** A value that holds one of the paths, or lies below one, goes as a whole. */
+/** A value that contains one of the paths, or lies below one, is erased as a whole. */
 function rewritePaths(text: string, isMeant: (keys: PathKeys, value: JsonNode) => boolean, gone: Set<string>): string {
   let isChanged = false;
   const members = entriesOf(parseJson(text)).map(([path, sides]): [string, string] => {

@@ -5,7 +5,7 @@ import type { DocumentLists, DocumentRows, Paginator } from '../../pagination/pa
 import { HistoryPath } from '../routes/schemas.ts';
 import { ErasureItem } from './schemas.ts';
 
-/** What was erased: when, why and how much (proof 4). */
+/** When, why and how much was erased (proof 4). */
 export async function erasureRoutes(
   app: HttpServer,
   { documents, paginator }: { documents: DocumentLists; paginator: Paginator },
@@ -18,7 +18,7 @@ export async function erasureRoutes(
     many: 'erasures',
     item: ErasureItem,
     scopes: ['changelog.changelog_manage'],
-    page: ({ credentials: { tenant } }, asked, wanted) => documents.page(erasureRows(tenant), asked, wanted),
+    page: ({ credentials: { tenant } }, list, page) => documents.page(erasureRows(tenant), list, page),
   });
 }
 

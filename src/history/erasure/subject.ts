@@ -1,28 +1,28 @@
 import type { Sealer } from '../../core/sealing.ts';
 import type { SealedColumn } from '../../postgres/reseal.ts';
 
-/** Why something is erased: out of a list, because receipts say so for ever. */
+/** Why something is erased: a closed list, since receipts keep the reason for ever. */
 export const erasureReasons = ['request', 'law', 'mistake', 'other'] as const;
 export type ErasureReason = (typeof erasureReasons)[number];
 
-/** Paths of an entity type whose values are erased besides, in entries by the actor, or related to the document. */
+/** Additional paths to erase, in entries by the actor or related to the document. */
 export interface NamedPaths {
   readonly entity: string;
   /** The text of a PathPattern. */
   readonly path: string;
 }
 
-/** Whom an erasure is about. */
+/** The person or document of an erasure. */
 export type Subject = ({ readonly actor: string } | { readonly entity: string; readonly entityId: string }) & {
   readonly paths: readonly NamedPaths[];
 };
 
-/** The subject with what stands in place of it. */
+/** A subject with its replacement. */
 export interface SealedSubject {
   readonly subject: Subject;
   /** `erased-` and a random text. */
   readonly replacement: string;
-  /** What is replaced in texts besides the history: the name of an actor and what providers know them by, or the id of a document and its names. */
+  /** Texts to replace outside the history: an actor's name and providers' ids, or a document's id and names. */
   readonly needles: readonly string[];
 }
 
@@ -37,7 +37,7 @@ export function sealSubject(sealer: Sealer, tenant: string, erasure: string, sea
   return sealer.seal(Buffer.from(JSON.stringify(sealed)), purposeOf(tenant, erasure));
 }
 
-/** Undefined where none of the secret keys opens it. */
+/** Undefined if none of the secret keys opens it. */
 export function openSubject(
   sealer: Sealer,
   { tenant, erasure, subject }: { tenant: string; erasure: string; subject: Uint8Array },

@@ -19,19 +19,19 @@ const tablesOfEntries = [
   'proof_redaction',
   'delivery_waiting',
 ];
-/** What PostgreSQL knows of values: the commonest ones of columns. */
+/** PostgreSQL's statistics, with the most common values of columns. */
 const statistics = ['pg_catalog.pg_statistic', 'pg_catalog.pg_statistic_ext_data'];
 
-/** A table that was rewritten, and the milliseconds for which nobody could use it. */
+/** A rewritten table, and for how many milliseconds it was locked. */
 export interface VacuumedTable {
   readonly table: string;
   readonly locked: number;
 }
 
 /**
- * Rewrites tables with their indexes, one after the other, so that their files have nothing any more of what was erased; in a cluster only the
- * shards that have the tenant. A table, or shard, is locked while it is rewritten. Throws an OperatorError where PostgreSQL does not do
- * it, or where somebody still sees what was erased. `changed`: tables other than those of entries; left out: all that an erasure may change.
+ * Rewrites tables with their indexes, one after the other, so that their files lose what was erased; in a cluster only
+ * the tenant's shards. Locks each while rewriting it. Throws an OperatorError if PostgreSQL refuses, or if a snapshot still
+ * sees what was erased. `changed`: tables other than those of entries; default: all that an erasure may change.
  */
 export async function* vacuumTables(
   { db, pool }: { db: Database; pool: pg.Pool },
@@ -58,24 +58,22 @@ export async function* vacuumTables(
   }
 }
 
-/** For some seconds a worker keeps the tables, and their statistics, of a tenant that was moved away; longer where it cannot drop them. */
+/** A worker keeps the tables of a tenant that was moved away for some seconds, and longer if it cannot drop them. */
 async function dropWhatMovesLeft(db: Database): Promise<void> {
   await sql`call citus_cleanup_orphaned_resources()`.execute(db);
   const { rows } = await sql`select from pg_dist_cleanup limit 1`.execute(db);
   if (rows.length === 0) return;
   throw new OperatorError(
-    'A worker still has a copy of a tenant that is moved or was moved. What was erased elsewhere is erased; run this again with --vacuum when no tenant is moved',
+    'A worker still has a copy of a tenant that is being moved or was moved. The erasure is done elsewhere; run this again with --vacuum when no tenant is being moved',
   );
 }
 
-/** The workers of a cluster have values of their own, and the coordinator vacuums there what is distributed alone. */
+/** The workers of a cluster have their own catalogues; the coordinator vacuums only distributed tables there. */
 async function vacuumOnWorkers(db: Database, table: string): Promise<void> {
   const { rows } = await sql<{ success: boolean }>`
     select success from run_command_on_workers(${`vacuum (full) ${table}`})`.execute(db);
   if (rows.every(({ success }) => success)) return;
-  throw new OperatorError(
-    `A worker has not rewritten ${table}. What was erased is erased; run this again with --vacuum`,
-  );
+  throw new OperatorError(`A worker has not rewritten ${table}. The erasure is done; run this again with --vacuum`);
 }
 
 interface Placement {
@@ -84,7 +82,7 @@ interface Placement {
   readonly shard: string;
 }
 
-/** Rewrites the shard of a table that has the tenant, on the worker itself: through the coordinator all shards of the table would be locked, one after the other. */
+/** Rewrites the tenant's shard of a table on the worker itself: the coordinator would lock all shards of the table. */
 async function vacuumShard(db: Database, tenant: string, table: string): Promise<VacuumedTable> {
   const { rows: placements } = await sql<Placement>`
     select n.nodename as host, n.nodeport as port, shard_name(s.logicalrelid, s.shardid) as shard
@@ -102,7 +100,7 @@ async function vacuumShard(db: Database, tenant: string, table: string): Promise
   return { table, locked: Math.round(performance.now() - begun) };
 }
 
-/** The result of a command that a worker runs outside of a transaction; `command` has names from catalogues of the cluster alone. */
+/** The result of a command that a worker runs outside a transaction. `command` must not contain input. */
 async function onWorker(db: Database, { host, port, shard }: Placement, command: string): Promise<string> {
   const { rows } = await sql<{ success: boolean; result: string }>`
     select success, result from master_run_on_worker(array[${host}::text], array[${port}::integer], array[${command}::text], false)`.execute(
@@ -111,14 +109,14 @@ async function onWorker(db: Database, { host, port, shard }: Placement, command:
   const [answer] = rows;
   if (answer?.success === true) return answer.result;
   throw new OperatorError(
-    `The worker ${host}:${port} has not rewritten ${shard}. What was erased is erased; run this again with --vacuum`,
+    `The worker ${host}:${port} has not rewritten ${shard}. The erasure is done; run this again with --vacuum`,
     { cause: answer?.result },
   );
 }
 
 function notRewritten(table: string): OperatorError {
   return new OperatorError(
-    `PostgreSQL has not rewritten ${table}: the user of DATABASE_URL has to own the database and its tables. What was erased is erased; run this again with --vacuum`,
+    `PostgreSQL has not rewritten ${table}: the user of DATABASE_URL must own the database and its tables. The erasure is done; run this again with --vacuum`,
   );
 }
 
@@ -127,7 +125,7 @@ async function vacuum(db: Database, table: string, options: string): Promise<Vac
   const begun = performance.now();
   await sql`vacuum (${sql.raw(options)}) ${sql.table(table)}`.execute(db);
   const locked = Math.round(performance.now() - begun);
-  // PostgreSQL only warns where the user may not.
+  // PostgreSQL only warns if the user may not.
   if ((await fileOf(db, table)) !== before) return { table, locked };
   throw notRewritten(table);
 }

@@ -221,8 +221,8 @@ test('a certificate says what was asked and erased, is signed, and is written ag
   await nothing(await certified(file), 'not sealed');
   await seal(tenant);
   writeFileSync(join(folder, 'there'), '');
-  await nothing(await certified(join(folder, 'there')), 'is there already');
-  await nothing(await certified(join(folder, 'nowhere', 'certificate')), 'cannot be made');
+  await nothing(await certified(join(folder, 'there')), 'already exists');
+  await nothing(await certified(join(folder, 'nowhere', 'certificate')), 'cannot be created');
   expect((await erase(tenant, ...ofJane, '--dry-run', '--certificate', file)).code).toBe(2);
 
   const done = await certified(file);
