@@ -2,8 +2,7 @@ import type { TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 
 /**
- * Compiles a schema at its first use. A process meets few of its schemas, and all of them together take a tenth of the time
- * of a start.
+ * Compiles a schema at its first use. Most processes use few of them, and compiling all takes a tenth of the start.
  *
  * @example
  * const check = compiledOnce(Type.String());

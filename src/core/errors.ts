@@ -30,7 +30,7 @@ export const statusOfErrorType = {
 
 export type ErrorType = keyof typeof statusOfErrorType;
 
-/** An answer has at most so many details (contract: one tenant cannot stop another). Code need not look for more. */
+/** Maximum details of an answer (contract: one tenant cannot stop another). Checks stop there. */
 export const maxDetails = 10;
 
 export interface ErrorDetail {
@@ -39,15 +39,15 @@ export interface ErrorDetail {
 }
 
 /**
- * The one error whose message clients may see. Any other error becomes a 500 without its message. The answer also has the
- * `headers`, for example `Retry-After`.
+ * The only error whose message clients see; any other becomes a 500 without its message. `headers`, for example
+ * `Retry-After`, go into the answer.
  */
 export class AnnalsError extends Error {
   readonly type: ErrorType;
   readonly status: number;
   readonly details: readonly ErrorDetail[];
   readonly headers: Readonly<Record<string, string>>;
-  /** For protocols whose errors have codes of their own. */
+  /** For protocols with error codes of their own. */
   readonly code: string | undefined;
 
   constructor(
@@ -70,12 +70,12 @@ export class AnnalsError extends Error {
   }
 }
 
-/** A value that may not be: `message` says so alone, and as the fault of the field. */
+/** An invalid value: the message is that of the error and of its one detail. */
 export function invalidField(field: string, message: string): AnnalsError {
   return new AnnalsError('validation_violation', message, { details: [{ field, message }] });
 }
 
-/** A body whose fields are wrong. */
+/** A body with invalid fields. */
 export function invalidBody(...details: readonly ErrorDetail[]): AnnalsError {
   return new AnnalsError('validation_violation', 'The request body is not valid.', { details });
 }

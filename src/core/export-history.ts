@@ -2,11 +2,11 @@ import type { WrittenRestriction } from './written-restriction.ts';
 
 export type ExportFormat = 'NDJSON' | 'CSV';
 
-/** Defines which entries an export contains. */
+/** Defines the entries of an export. */
 export interface ExportSnapshot {
   /** The text form of a pg_snapshot. */
   readonly snapshot: string;
-  /** Where a cluster had the tenant then; null on one server. The snapshot means something in that place alone. */
+  /** Where the cluster had the tenant, the only place in which the snapshot is meaningful; null on one server. */
   readonly placement: string | null;
   /** Milliseconds since 1970. */
   readonly since: number;
@@ -21,9 +21,9 @@ export interface ExportRequest {
   readonly tenant: string;
   readonly q: string;
   readonly format: ExportFormat;
-  /** Whether the file has each entry's context and how it was recorded; default: no. */
+  /** Whether the file has each entry's context and recorder; default: no. */
   readonly withContext?: boolean;
-  /** Whether the file is a bundle, which proves what it has (format NDJSON); default: no. */
+  /** Whether the file is a bundle with its proof (format NDJSON); default: no. */
   readonly proof?: boolean;
   /** What the client may see; default: everything. */
   readonly restriction?: readonly WrittenRestriction[] | undefined;
@@ -42,7 +42,7 @@ export interface ExportPiece {
   /** The last entry of the part. */
   readonly last: ExportProgress['after'];
   readonly of: ExportSnapshot;
-  /** Whether this is the file's first part. The parts of an earlier attempt no longer count. */
+  /** Whether this is the file's first part: then parts of earlier attempts are void. */
   readonly isFirst: boolean;
 }
 
@@ -51,8 +51,8 @@ export interface ExportHistory {
   /** Throws AnnalsError for an invalid query. */
   check(q: string): void;
   /**
-   * Passes the complete result of a query to `take`, in parts of about 1 MiB, newest first, all of one snapshot. It
-   * reads the next part only after `take` has finished.
+   * Passes the complete result of a query to `take`, in parts of about 1 MiB, newest first, from one snapshot. Reads
+   * the next part only after `take` has finished.
    */
   run(request: ExportRequest, take: (piece: ExportPiece) => Promise<void>): Promise<void>;
 }

@@ -1,20 +1,20 @@
-interface Keeper {
+interface Cache {
   /** Drops everything that can be read again. */
   clear(): void;
 }
 
-/** What processes keep in memory of a history, and drop after an erasure. */
-const keepers = new Set<WeakRef<Keeper>>();
-const collected = new FinalizationRegistry<WeakRef<Keeper>>((reference) => keepers.delete(reference));
+/** Caches of a history, which an erasure clears. Weak references do not keep a cache alive. */
+const caches = new Set<WeakRef<Cache>>();
+const collected = new FinalizationRegistry<WeakRef<Cache>>((reference) => caches.delete(reference));
 
-/** Registers what `forgetAll` clears. It is registered for as long as somebody else uses it. */
-export function clearOnErasure(keeper: Keeper): void {
-  const reference = new WeakRef(keeper);
-  keepers.add(reference);
-  collected.register(keeper, reference);
+/** Registers a cache for `forgetAll`. */
+export function clearOnErasure(cache: Cache): void {
+  const reference = new WeakRef(cache);
+  caches.add(reference);
+  collected.register(cache, reference);
 }
 
-/** Clears everything that is registered. */
+/** Clears all registered caches. */
 export function forgetAll(): void {
-  for (const reference of keepers) reference.deref()?.clear();
+  for (const reference of caches) reference.deref()?.clear();
 }

@@ -1,5 +1,5 @@
 /**
- * The module node:http. To import its names has Node look at each of them, and one of them loads the client of `fetch`: 20 ms of
- * processor time at every start.
+ * The module node:http. Importing its names makes Node evaluate each, and one loads the client of `fetch`:
+ * 20 ms of processor time at every start.
  */
 export const nodeHttp = process.getBuiltinModule('node:http');

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** The files of the program are no longer those that it was started from: another version was installed over it. */
+/** The program's files were replaced while it ran: another version was installed over it. */
 export class ProgramReplaced extends Error {
   constructor(cause: unknown) {
     super(
@@ -15,7 +15,7 @@ export class ProgramReplaced extends Error {
 }
 
 /**
- * Loads a part of the program that many processes never need. Throws ProgramReplaced where its file is gone.
+ * Loads a part of the program that many processes never need. Throws ProgramReplaced if its file is gone.
  *
  * @example
  * const { createTransport } = await loadPart(() => import('nodemailer'));
@@ -29,7 +29,9 @@ export async function loadPart<Part>(load: () => Promise<Part>): Promise<Part> {
   }
 }
 
-/** The folder of this package, found upwards from here: the same from src in a checkout and from dist when published. */
+/**
+ * The folder of this package, found upwards from here: the same from src in a checkout and from dist when published.
+ */
 export function packageFolder(): string {
   found ??= findPackageFolder();
   return found;

@@ -7,8 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export const defaultLease = { length: 30_000, heartbeat: 8_000 };
 
 /**
- * Extends a lease at every heartbeat until the caller calls the returned function. A lease is a time in a row. A process
- * that has not extended its lease is dead, and another process continues its work.
+ * Extends a lease at every heartbeat until the caller calls the returned function. A lease is a time in a row. A
+ * process that has not extended its lease is dead, and another process continues its work.
  *
  * @example
  * const stop = keepLease(() => extendRequest(db, name), { onError: warn });
@@ -20,7 +20,7 @@ export function keepLease(
 ): () => void {
   let isExtending = false;
   const timer = setInterval(() => {
-    // If the database is slow to answer, the process does not send a second heartbeat meanwhile.
+    // No second heartbeat while the database is slow to answer the first.
     if (isExtending) return;
     isExtending = true;
     extend()
@@ -32,22 +32,22 @@ export function keepLease(
   return () => clearInterval(timer);
 }
 
-export interface Repeated {
+interface Repeated {
   /** Milliseconds between the end of a run and the next run. */
   readonly every: number;
-  /** Milliseconds to which the pause after failures grows; default: 10 seconds, and `every` at least. */
+  /** Maximum milliseconds of a pause after failures; default: 10 seconds, at least `every`. */
   readonly maxPause?: number;
   /** Ends the repetition: the current run is the last one. */
   readonly signal: AbortSignal;
   run(): Promise<void>;
-  /** Called with what a run has thrown. The next run comes all the same, later after each failure. */
+  /** Called with the error of a run. Runs continue, with growing pauses. */
   onError(error: unknown): void;
 }
 
-/** Milliseconds. Work that fails finds out soon that the database is back. */
+/** Milliseconds: short, so that failing work soon notices that the database is back. */
 const maxPauseOfRepeated = 10_000;
 
-/** Runs work again and again, and resolves when the last run has ended. It does not keep the process alive. */
+/** Repeats work, and resolves when the last run has ended. Does not keep the process alive. */
 export async function repeat({ every, maxPause, signal, run, onError }: Repeated): Promise<void> {
   const pause = new GrowingPause({ min: every, max: maxPause ?? Math.max(every, maxPauseOfRepeated) });
   while (!signal.aborted) {
@@ -64,10 +64,11 @@ export async function repeat({ every, maxPause, signal, run, onError }: Repeated
 }
 
 /**
- * The pauses of work that fails, for instance because its progress cannot be saved: each is twice as long as the last, up to
- * `max`, and the first after a success is `min` again. In milliseconds.
+ * The pauses of work that fails, for instance because its progress cannot be saved: each is twice as long as the last,
+ * up to `max`, and the first after a success is `min` again. In milliseconds.
  *
- * With `random` (0 to 1), each is shortened by up to half, so that processes that failed together do not all retry together.
+ * With `random` (0 to 1), each is shortened by up to half, so that processes that failed together do not all retry
+ * together.
  */
 export class GrowingPause {
   readonly #min: number;
@@ -102,7 +103,7 @@ export class GrowingPause {
   }
 }
 
-/** Waits so many milliseconds, or until the signal is aborted. It does not keep the process alive. */
+/** Waits so many milliseconds, or until the signal is aborted. Does not keep the process alive. */
 export async function rest(milliseconds: number, signal: AbortSignal): Promise<void> {
   await sleep(milliseconds, undefined, { signal, ref: false }).catch(() => {});
 }

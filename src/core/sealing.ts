@@ -1,17 +1,17 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto';
 
-/** What stands in answers, change entries and log lines instead of a secret or a masked value. */
+/** Replaces secrets and masked values in answers, change entries and log lines. */
 export const mask = '********';
 
 /**
- * Authenticated encryption of values that the database or a client stores. A sealed value is bound to a purpose and opens
- * for that purpose alone, so nobody can move it to another place.
+ * Authenticated encryption of values that the database or a client stores. A sealed value is bound to a purpose and
+ * opens for that purpose only, so it cannot be moved to another place.
  */
 export interface Sealer {
   seal(plaintext: Uint8Array, boundTo: string): Uint8Array;
-  /** Seals in such a way that the same plaintext with the same purpose and key has the same result. */
+  /** Deterministic: the same plaintext, purpose and key have the same result. */
   sealAlike(plaintext: Uint8Array, boundTo: string): Uint8Array;
-  /** Undefined where none of the keys sealed it, where it has another purpose, or where it was changed. */
+  /** Undefined if none of the keys sealed it, if it has another purpose, or if it was altered. */
   open(sealed: Uint8Array, boundTo: string): Uint8Array | undefined;
   /** Whether its header names the first key. */
   isCurrent(sealed: Uint8Array): boolean;

@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 /**
- * The spans of a batch: one for the whole, in a trace of its own, and one below it for each step. Without a tracer it does
- * nothing. A batch that never ends is not exported, for example a look that found nothing.
+ * The spans of a batch: one for the whole, in a trace of its own, and one below it for each step. Without a tracer it
+ * does nothing. A batch that never ends, for example one without rows, is not exported.
  *
  * @example
  * const trace = new BatchTrace(tracer, 'relay');
@@ -47,11 +47,11 @@ export interface TraceContext {
   readonly spanId: string;
   /** Whether the spans of the trace are exported. */
   readonly isSampled: boolean;
-  /** The header `tracestate`, which belongs to other systems and is handed on. */
+  /** The header `tracestate` of other systems, which is propagated. */
   readonly state?: string | undefined;
 }
 
-export interface SpanOptions {
+interface SpanOptions {
   readonly kind: 'server' | 'client' | 'internal';
   /** Left out: the span begins a trace. */
   readonly parent?: TraceContext | undefined;
@@ -67,7 +67,7 @@ export interface Span {
   end(result?: { name?: string; attributes?: Readonly<Record<string, string | number>>; hasFailed?: boolean }): void;
 }
 
-/** Makes spans. Attributes must not have values of statements, tokens or texts of tenants. */
+/** Attributes must not contain values of statements, tokens or texts of tenants. */
 export interface Tracer {
   begin(name: string, options: SpanOptions): Span;
   /** Exports what has ended, for a limited time. */
@@ -81,7 +81,7 @@ export function currentTrace(): TraceContext | undefined {
   return storage.getStore();
 }
 
-/** Calls a function with `trace` as the current trace, also of everything that the function starts. */
+/** Calls a function with `trace` as the current trace, also of everything it starts. */
 export function enterTrace<Result>(trace: TraceContext, call: () => Result): Result {
   return storage.run(trace, call);
 }
@@ -111,7 +111,7 @@ export function traceparentOf({ traceId, spanId, isSampled }: TraceContext): str
   return `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
 }
 
-/** The headers that hand the current trace on; none where there is no trace. */
+/** The headers that propagate the current trace; none without a trace. */
 export function traceHeaders(): Record<string, string> {
   const trace = currentTrace();
   if (trace === undefined) return {};

@@ -1,4 +1,4 @@
-/** A restriction as somebody writes it: a query of the change history, paths whose values are masked, and whether actors are shown. */
+/** A restriction as its author wrote it: a query of the change history, and paths whose values are masked. */
 export interface WrittenRestriction {
   readonly query: string;
   readonly hide: readonly string[];

@@ -1,13 +1,13 @@
 import { isIP } from 'node:net';
 import { Fault } from './values.ts';
 
-/** An address that a process listens on; port 0: a free port is picked. */
+/** An address that a process listens on; port 0: any free port. */
 export interface Listener {
   host: string;
   port: number;
 }
 
-/** A private address that agents may call: a range of them, or one host (a name or an address) with its port. */
+/** Private addresses that may be called: a range, or a host (a name or an address) with its port. */
 export type AllowedAddress =
   | { kind: 'range'; address: string; prefix: number }
   | { kind: 'host'; host: string; port: number };
@@ -46,7 +46,7 @@ export function parseAllowedAddresses(value: string): AllowedAddress[] | Fault {
   return allowed;
 }
 
-/** Hosts as they stand in a URL: `swift.example`, `swift.example:8080`. */
+/** Hosts as in a URL: `swift.example`, `swift.example:8080`. */
 export function parseHosts(value: string): string[] | Fault {
   const hosts = value.split(',').map((part) => part.trim().toLowerCase());
   const wrong = hosts.findIndex((host) => !/^(?:[\w.-]+|\[[0-9a-f:]+\])(?::\d{1,5})?$/.test(host));

@@ -30,30 +30,32 @@ import {
 /** The settings of the service, read once from the environment (contract 1). */
 export interface Config {
   host: string;
-  /** 0: a free port is picked. */
+  /** 0: any free port. */
   port: number;
   /** Undefined: the embedded PostgreSQL, in `dataDir`. */
   databaseUrl: string | undefined;
   dataDir: string;
-  /** 32 bytes each: the first encrypts, all decrypt. Empty only without `databaseUrl`: then one is kept in `dataDir`. */
+  /**
+   * 32 bytes each: the first encrypts, all decrypt. Empty only without `databaseUrl`: then one is kept in `dataDir`.
+   */
   secretKeys: Buffer[];
-  /** The public address, without a slash at its end; names the token issuer. Its path stands before every link. */
+  /** The public address without a trailing slash; the issuer of tokens. Its path prefixes every link. */
   baseUrl: string | undefined;
-  /** Origins whose pages may call the service; `*` is any, none at all keeps browsers out. */
+  /** Origins whose pages may call the service; `*` is any, an empty list none. */
   corsOrigins: string[];
-  /** The host names for which browsers are to use HTTPS only. */
+  /** The scope of Strict-Transport-Security. */
   hsts: HstsScope;
-  /** Addresses and ranges of proxies; only their `X-Forwarded-*` headers are believed. */
+  /** Addresses and ranges of proxies whose `X-Forwarded-*` headers are trusted. */
   trustedProxies: string[];
-  /** Requests a second of one tenant, over all processes. Undefined: no limit. */
+  /** Requests a second of a tenant, over all processes. Undefined: unlimited. */
   tenantRate: number | undefined;
   /** Whether people may sign in to the console over plain HTTP from other machines. */
   consoleInsecure: boolean;
-  /** How a company's people sign in to the console. Undefined: by clients and links alone. */
+  /** The company's OpenID provider. Undefined: people sign in with clients and links only. */
   oidc: OidcSettings | undefined;
   /** Where the recorder listens beside the service. Undefined: nowhere. */
   recorder: Listener | undefined;
-  /** Where the process shows its metrics. Undefined: nowhere. */
+  /** Where the process serves its metrics. Undefined: nowhere. */
   metrics: Listener | undefined;
   /** Undefined: traces are not exported. */
   traces: TraceSettings | undefined;
@@ -62,7 +64,7 @@ export interface Config {
   /** The file of the key that signs histories. Undefined: nothing is sealed. */
   proofKeyFile: string | undefined;
   proofPolicyFile: string | undefined;
-  /** Processes that answer on the one port; `max`: one for each core. */
+  /** Processes on the one port; `max`: one for each core. */
   workers: number | 'max';
   logLevel: LogLevel;
   sharedProviderToken: string | undefined;
@@ -75,20 +77,20 @@ export interface Config {
   selfHostedAllow: AllowedAddress[];
   /** Object stores that may lack conditional writes, as `host` or `host:port`. */
   s3Unconditional: string[];
-  /** Whether this process sends what subscriptions want. */
+  /** Whether this process delivers to subscriptions. */
   deliveries: boolean;
   /** Private addresses that subscriptions may name, by tenant. */
   deliveryAllow: ReadonlyMap<string, readonly AllowedAddress[]>;
   /** Undefined: the built-in catalogue. */
   modelsFile: string | undefined;
-  /** Undefined: the built-in prices alone. */
+  /** Undefined: the built-in prices only. */
   pricesFile: string | undefined;
   mail: { smtpUrl: string; from: string } | undefined;
 }
 
 export type Provider = 'openai' | 'anthropic' | 'google';
 
-/** All faults of the environment together. The message has no values, because some are secrets. */
+/** All faults of the environment. The message has no values, because some are secrets. */
 export class ConfigError extends Error {
   readonly faults: readonly string[];
 
@@ -99,12 +101,12 @@ export class ConfigError extends Error {
   }
 }
 
-/** The data folder, where the database is the embedded one. */
+/** The data folder of the embedded database; undefined for another one. */
 export function embeddedFolder({ databaseUrl, dataDir }: Pick<Config, 'databaseUrl' | 'dataDir'>): string | undefined {
   return databaseUrl === undefined ? dataDir : undefined;
 }
 
-/** Reads the environment; throws a ConfigError that names every fault. An empty variable counts as absent. */
+/** Reads the environment. Throws a ConfigError with every fault. An empty variable counts as unset. */
 export function readConfig(environment: Record<string, string | undefined>): Config {
   const faults: string[] = [];
 
@@ -113,7 +115,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     return value === '' ? undefined : value;
   }
 
-  /** Parses a variable. Where it is wrong, notes the fault and returns the default. */
+  /** Parses a variable. If it is invalid, collects the fault and returns `absent`. */
   function parsed<Value, Default>(name: string, parse: (value: string) => Value | Fault, absent: Default) {
     const value = text(name);
     if (value === undefined) return absent;
@@ -191,7 +193,7 @@ function parseBaseUrl(value: string): string | Fault {
   return new Fault('must be a URL that begins with http:// or https://, without user, query and fragment');
 }
 
-/** First parts of the service's own paths. Annals could not tell a public address that begins with one from them. */
+/** First segments of the service's own paths, with which a public address must not begin. */
 export const ownSegments: readonly string[] = [
   '.well-known',
   'ai-service',

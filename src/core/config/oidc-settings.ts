@@ -1,22 +1,22 @@
 import { readFileSync } from 'node:fs';
 import { type EnvironmentReader, Fault, urlWith } from './values.ts';
 
-/** The company's OpenID provider, and the file of rules that say whom it lets in. */
+/** The company's OpenID provider, and the file with the rules of access. */
 export interface OidcSettings {
   issuer: string;
   clientId: string;
   clientSecret: string;
-  /** Scopes that are requested beside `openid profile email offline_access`. */
+  /** Requested in addition to `openid profile email offline_access`. */
   scopes: readonly string[];
   rulesFile: string;
-  /** The public address: the provider sends people back there. */
+  /** The public address, to which the provider redirects people. */
   baseUrl: string;
 }
 
 const optional = ['ANNALS_OIDC_CLIENT_SECRET', 'ANNALS_OIDC_CLIENT_SECRET_FILE', 'ANNALS_OIDC_SCOPE'] as const;
 const variables = ['ANNALS_OIDC_ISSUER', 'ANNALS_OIDC_CLIENT_ID', 'ANNALS_OIDC_RULES'] as const;
 
-/** Reads the variables. Undefined where none of them is there; all or none count. */
+/** Reads the variables. Undefined if none is set; otherwise all required ones must be. */
 export function readOidcSettings(
   { text, parsed }: EnvironmentReader,
   baseUrl: string | undefined,
@@ -31,7 +31,7 @@ export function readOidcSettings(
   const isAbsent = [...variables, ...optional].every((name) => text(name) === undefined);
   if (isAbsent) return undefined;
   for (const name of variables) {
-    if (text(name) === undefined) onFault(`${name} is required where another ANNALS_OIDC_ variable is set`);
+    if (text(name) === undefined) onFault(`${name} is required if another ANNALS_OIDC_ variable is set`);
   }
   if (text('ANNALS_OIDC_CLIENT_SECRET') !== undefined && text('ANNALS_OIDC_CLIENT_SECRET_FILE') !== undefined)
     onFault(

@@ -1,13 +1,13 @@
 import { type EnvironmentReader, Fault, urlWith } from './values.ts';
 
-/** Where traces are exported to. The names are those of OpenTelemetry's specification. */
+/** The export of traces, in the terms of OpenTelemetry's specification. */
 export interface TraceSettings {
   url: string;
   headers: Record<string, string>;
   sampler: Sampler;
-  /** The part of all traces that the samplers with `traceidratio` take. */
+  /** The share of traces that the `traceidratio` samplers take, 0 to 1. */
   ratio: number;
-  /** What every span tells of this process, `service.name` for example. */
+  /** Resource attributes, for example `service.name`. */
   attributes: Record<string, string>;
 }
 

@@ -1,4 +1,4 @@
-/** What is wrong with the parameters of DATABASE_URL. Undefined where they can be used. */
+/** What is wrong with the parameters of DATABASE_URL; undefined if they are valid. */
 export function databaseUrlFault(url: string): string | undefined {
   const poolers = new URL(url).searchParams.getAll('pooler');
   if (poolers.some((pooler) => pooler !== 'transaction')) return 'may have no other pooler than transaction';
@@ -7,7 +7,7 @@ export function databaseUrlFault(url: string): string | undefined {
 
 const tlsModes = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'];
 
-/** What is wrong with `sslmode` and `sslrootcert` of the URL. Undefined where they can be used. */
+/** What is wrong with `sslmode` and `sslrootcert` of the URL; undefined if they are valid. */
 export function tlsFault(url: string): string | undefined {
   const parameters = new URL(url).searchParams;
   const mode = parameters.get('sslmode');
@@ -25,7 +25,7 @@ export type LogLevel = (typeof logLevels)[number];
 
 export const howToMakeKey =
   'make one with "openssl rand -base64 32" or ' +
-  `"node -p 'require("crypto").randomBytes(32).toString("base64")'" and keep it: without it nobody can open the secrets that Annals stores`;
+  `"node -p 'require("crypto").randomBytes(32).toString("base64")'" and keep it: the secrets that Annals stores cannot be opened without it`;
 
 export function wholeNumber(min: number, max: number): (value: string) => number | Fault {
   return (value) => {
@@ -43,7 +43,7 @@ export function urlWith(protocols: string[]): (value: string) => string | Fault 
   };
 }
 
-/** More processes than this take more connections than a PostgreSQL has. */
+/** More processes would need more connections than PostgreSQL has. */
 export const maxWorkers = 128;
 
 export function parseWorkers(value: string): number | 'max' | Fault {
@@ -75,7 +75,7 @@ export function parseLogLevel(value: string): LogLevel | Fault {
 }
 
 export function parseToken(value: string): string | Fault {
-  // It travels in a header, which takes visible ASCII alone.
+  // It is sent in a header, which takes only visible ASCII.
   return /^[\x21-\x7e]+$/.test(value) ? value : new Fault('must be visible ASCII characters without blanks');
 }
 
@@ -98,14 +98,13 @@ export function parseSecretKeys(value: string): Buffer[] | Fault {
   return keys;
 }
 
-/** Reads variables of the environment. */
 export interface EnvironmentReader {
   text(name: string): string | undefined;
-  /** Where the variable is wrong, notes the fault and returns `absent`. */
+  /** Returns `absent` if the variable is unset or invalid; collects the fault. */
   parsed<Value, Default>(name: string, parse: (value: string) => Value | Fault, absent: Default): Value | Default;
 }
 
-/** What is wrong with a value: the end of a sentence that begins with the name of the variable. */
+/** What is wrong with a value, worded to follow the name of the variable. */
 export class Fault {
   readonly message: string;
 

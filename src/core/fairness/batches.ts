@@ -2,14 +2,14 @@ import { Stop } from '../stop-signal.ts';
 import { unlessAborted } from './deadline.ts';
 import { currentWork, doWork, type WorkOptions } from './work.ts';
 
-/** One reading that several callers wait for. When the last caller has gone, Annals cancels it in the database. */
+/** A read that several callers wait for. It is cancelled in the database when the last of them is gone. */
 export class SharedReading<Result> {
   readonly #reading: Promise<Result>;
   readonly #abandoned = new Stop();
   #waiting = 0;
   #state: 'reading' | 'read' | 'lost' = 'reading';
 
-  /** `timeLimit`: milliseconds for all of the reading. */
+  /** `timeLimit`: milliseconds of the whole read. */
   constructor(options: WorkOptions & { readonly timeLimit?: number | undefined }, read: () => Promise<Result>) {
     this.#reading = doWork({ ...options, signal: this.#abandoned }, read);
     this.#reading.then(
@@ -22,12 +22,12 @@ export class SharedReading<Result> {
     );
   }
 
-  /** Whether it has no result: it failed, or all callers have gone. */
+  /** Whether it has no result: it failed, or all callers are gone. */
   get isLost(): boolean {
     return this.#state === 'lost';
   }
 
-  /** Its result, unless the work of the caller ends before. */
+  /** The result, unless the caller's work is aborted before. */
   async result(): Promise<Result> {
     this.#waiting += 1;
     try {
@@ -36,13 +36,13 @@ export class SharedReading<Result> {
       this.#waiting -= 1;
       if (this.#waiting === 0 && this.#state === 'reading') {
         this.#state = 'lost';
-        this.#abandoned.abort(new Error('nobody waits for it any more'));
+        this.#abandoned.abort(new Error('all callers are gone'));
       }
     }
   }
 }
 
-/** Items of a batch. */
+/** Maximum items of a batch. */
 export const maxBatch = 256;
 
 interface Pending<Item, Result> {
@@ -52,8 +52,8 @@ interface Pending<Item, Result> {
 }
 
 /**
- * Runs work for many callers of a tenant at once: items that come while a batch of their tenant runs go with the next one, so
- * no result is older than its call. `run` returns the results in the order of the items.
+ * Batches calls of a tenant: items that arrive while a batch of their tenant runs join the next one, so no result is
+ * older than its call. `run` returns the results in the order of the items.
  *
  * @example
  * const find = createBatches((tenant, ids) => readByIds(db, tenant, ids));
@@ -62,7 +62,7 @@ interface Pending<Item, Result> {
 export function createBatches<Item, Result>(
   run: (tenant: string, items: readonly Item[]) => Promise<readonly Result[]>,
 ): (tenant: string, item: Item) => Promise<Result> {
-  /** The items that wait for the next batch. The entry exists while a batch of the tenant runs. */
+  /** Items for the next batch. A tenant has an entry while a batch of it runs. */
   const waiting = new Map<string, Pending<Item, Result>[]>();
 
   async function work(tenant: string, items: Pending<Item, Result>[]): Promise<void> {

@@ -5,47 +5,46 @@ interface Deadline {
   /** In milliseconds of performance.now(). */
   readonly until: number;
   readonly limit: number;
-  /** Undefined where the work has ended. */
+  /** Undefined once the work has ended. */
   stop: Stop | undefined;
 }
 
-// All deadlines share one timer. Most work ends within a millisecond, and a timer for each would cost a large part of
-// that. A deadline stays here until the timer's next look and holds nothing of its work. A Set would cost more: after each
-// few changes it has a new table, to which the old one refers. So all tables, and all work in them, would live until the
-// next full garbage collection.
+// All deadlines share one timer: most work ends within a millisecond, of which a timer each would take a large part. An
+// ended deadline stays in the array until the next check, without a reference to its work. A Set would be worse: it
+// reallocates its table every few changes, and the old tables keep each other alive until a full garbage collection.
 let deadlines: Deadline[] = [];
-const lookEvery = 50;
-let looking: NodeJS.Timeout | undefined;
+const checkEvery = 50;
+let checking: NodeJS.Timeout | undefined;
 
 /**
- * Aborts `stop` after `rest` milliseconds with a 503 service_unavailable, whose message states the whole `limit`. Returns
- * the function that removes the deadline.
+ * Aborts `stop` after `rest` milliseconds with a 503 service_unavailable, whose message states the whole `limit`.
+ * Returns a function that removes the deadline.
  */
 export function setDeadline(stop: Stop, limit: number, rest = limit): () => void {
   const deadline: Deadline = { until: performance.now() + rest, limit, stop };
   deadlines.push(deadline);
-  looking ??= setInterval(lookAtDeadlines, lookEvery).unref();
+  checking ??= setInterval(checkDeadlines, checkEvery).unref();
   return () => {
     deadline.stop = undefined;
   };
 }
 
-function lookAtDeadlines(): void {
+function checkDeadlines(): void {
   const now = performance.now();
-  const looked = deadlines;
-  // What is aborted may set further deadlines.
+  const checked = deadlines;
+  // Listeners of an abort may set further deadlines.
   deadlines = [];
-  for (const deadline of looked) {
+  for (const deadline of checked) {
     if (deadline.stop === undefined) continue;
     if (deadline.until > now) deadlines.push(deadline);
     else deadline.stop.abort(tooLate(deadline.limit));
   }
   if (deadlines.length > 0) return;
-  clearInterval(looking);
-  looking = undefined;
+  clearInterval(checking);
+  checking = undefined;
 }
 
-/** The result of work that several callers wait for. Rejects with the signal's reason; the work goes on. */
+/** The result of shared work. Rejects with the signal's reason, without stopping the work. */
 export async function unlessAborted<Result>(work: Promise<Result>, signal: StopSignal | undefined): Promise<Result> {
   if (signal === undefined) return await work;
   signal.throwIfAborted();
@@ -59,7 +58,7 @@ export async function unlessAborted<Result>(work: Promise<Result>, signal: StopS
   }
 }
 
-/** The result of the work, or an error after this many milliseconds; the work goes on. */
+/** The result of the work. Rejects after this many milliseconds, without stopping the work. */
 export async function within<Result>(milliseconds: number, work: Promise<Result>): Promise<Result> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new Error(`no answer within ${milliseconds} ms`)), milliseconds);

@@ -1,25 +1,25 @@
 import { type Release, Semaphore } from './semaphore.ts';
 import { currentWork, type Work } from './work.ts';
 
-/** Bytes of the pieces of all answers under way in a process; one tenant has at most half (contract 11). */
+/** Bytes of pieces of all answers in progress in a process; one tenant has at most half (contract 11). */
 export const maxBytesUnderWay = 16 * 1024 * 1024;
 
 /**
- * Bytes besides, for the first piece of a tenant that has none under way. So a tenant begins at once, however slowly the
- * clients of some other tenants take their pieces.
+ * Additional bytes, for the first piece of a tenant without any. So a tenant starts at once even if other tenants'
+ * clients are slow.
  */
 export const maxBytesOfFirstPieces = 48 * 1024 * 1024;
 
 /**
- * Bytes beyond the tenant's half of `maxBytesUnderWay`, of the pieces that are longer than that; one tenant has at most
- * half of them. They are counted apart, so that long pieces never keep another tenant's short ones waiting.
+ * Bytes of pieces beyond the tenant's half of `maxBytesUnderWay`; one tenant has at most half. Counted separately, so
+ * that long pieces never block another tenant's short ones.
  */
 export const maxBytesOfLongPieces = 64 * 1024 * 1024;
 
 /**
- * Milliseconds. One piece is read at a time in a process: to read a megabyte keeps a processor of the database busy, and
- * the event loop. Clients that take pages of hundreds of megabytes would otherwise keep all processors busy, and each
- * statement of another tenant would wait behind them. A piece that takes longer than this makes way for the next one.
+ * Milliseconds after which the next piece is read too. A process reads one piece at a time, since reading a megabyte
+ * occupies a processor of the database and the event loop: clients with pages of hundreds of megabytes would otherwise
+ * occupy all processors, and delay every statement of other tenants.
  */
 export const maxTurnOfPiece = 250;
 
@@ -34,9 +34,8 @@ const bytesUnderWay = new Semaphore({
 });
 
 /**
- * Reads the pieces of an answer one after another. Before it reads a piece it waits until memory is free for it, and for
- * its turn among the tenants. The piece counts until the next one is wanted: then the client has taken it. A piece that is longer than a tenant may ever
- * have (40 MiB) counts as that.
+ * Reads the pieces of an answer one after another. Each waits for free memory and for its tenant's turn, and occupies
+ * memory until the consumer requests the next one. Pieces beyond a tenant's maximum (40 MiB) count as that.
  *
  * @example
  * for await (const rows of readWithinBudget(pieces, bytesOfPiece, readRows)) yield textOf(rows);
@@ -57,7 +56,7 @@ export async function* readWithinBudget<Place, Piece>(
   }
 }
 
-/** Reads a piece when it is its turn, or when the piece before it has taken long. */
+/** Reads a piece in turn; a read that takes long lets the next one begin. */
 async function readInTurn<Piece>(work: Work | undefined, read: () => Promise<Piece>): Promise<Piece> {
   const release = await readsOfPieces.acquire(work?.tenant ?? '', work?.signal);
   const timer = setTimeout(release, maxTurnOfPiece);
@@ -69,7 +68,7 @@ async function readInTurn<Piece>(work: Work | undefined, read: () => Promise<Pie
   }
 }
 
-/** Resolves when the bytes are free; rejects with the reason when the work is aborted. */
+/** Resolves when the bytes are free. Rejects with the reason if the work is aborted. */
 async function acquireBytes(bytes: number, work: Work | undefined): Promise<Release> {
   const tenant = work?.tenant ?? '';
   const short = Math.min(bytes, maxBytesUnderWay / 2);

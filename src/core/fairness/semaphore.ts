@@ -6,17 +6,17 @@ export interface SemaphoreLimits {
   readonly places?: number;
   /** Maximum number of places of one tenant; default: half of all places, and at least one. */
   readonly maxOfTenant?: number;
-  /** Number of places besides, which only callers of a tenant that has none get; default: none. */
+  /** Additional places, for callers of a tenant that has none; default: none. */
   readonly reserve?: number;
   /** Maximum number of callers of one tenant that wait; default: no limit. */
   readonly maxWaitingOfTenant?: number;
-  /** Whose share it is, for the message of a refusal; default: the tenant's. */
+  /** Whose share it is, for the message of a refusal; default: `tenant`. */
   readonly of?: string;
-  /** What the places are for, for the message of a refusal and for metrics: `calls to providers`. */
+  /** What the places are for, for refusals and metrics: `calls to providers`. */
   readonly name?: string;
 }
 
-/** How much of a semaphore is in use, over all tenants. */
+/** The use of a semaphore, over all tenants. */
 export interface ShareFigures {
   readonly name: string;
   /** Infinity: there is no limit over all tenants. */
@@ -25,10 +25,10 @@ export interface ShareFigures {
   readonly waiting: number;
 }
 
-/** Every semaphore that has a name. The references are weak, so that a semaphore ends with its owner. */
+/** Semaphores with a name, by weak reference, so that a semaphore ends with its owner. */
 const named = new Set<WeakRef<Semaphore>>();
 
-/** The figures of all semaphores of the process that have a name. Semaphores of one name count together. */
+/** The figures of the process's named semaphores; those of one name are added up. */
 export function shareFigures(): ShareFigures[] {
   const figures = new Map<string, ShareFigures>();
   for (const reference of named) {
@@ -74,9 +74,9 @@ export class Semaphore {
   readonly #of: string;
   readonly #maxWaitingOfTenant: number;
   readonly #taken = new Map<string, number>();
-  /** The tenant whose last turn is longest ago comes first. */
+  /** In the order of their last turns, oldest first. */
   readonly #waiting = new Map<string, Waiting[]>();
-  /** Less than 0 where places of the reserve are taken. */
+  /** Below 0 while places of the reserve are taken. */
   #free: number;
 
   constructor(limits: SemaphoreLimits) {
@@ -123,7 +123,7 @@ export class Semaphore {
     return this.tryAcquire(tenant, places) ?? (await this.#wait(tenant, signal, places));
   }
 
-  /** Runs the work as soon as it has a place. Rejects as `acquire` does, or with the error of the work. */
+  /** Runs the work in a place. Rejects as `acquire` does, or with the error of the work. */
   async use<Result>(tenant: string, signal: StopSignal | undefined, work: () => Promise<Result>): Promise<Result> {
     const release = await this.acquire(tenant, signal);
     try {
@@ -164,23 +164,23 @@ export class Semaphore {
   #take(tenant: string, places: number): Release {
     this.#taken.set(tenant, this.taken(tenant) + places);
     this.#free -= places;
-    let given = true;
+    let isReleased = false;
     return () => {
-      if (!given) return;
-      given = false;
-      this.#giveBack(tenant, places);
+      if (isReleased) return;
+      isReleased = true;
+      this.#release(tenant, places);
     };
   }
 
-  #giveBack(tenant: string, places: number): void {
+  #release(tenant: string, places: number): void {
     const taken = this.taken(tenant) - places;
     if (taken === 0) this.#taken.delete(tenant);
     else this.#taken.set(tenant, taken);
     this.#free += places;
     if (this.#waiting.size === 0) return;
-    // The tenant has just had a turn, so the others come first.
-    this.#comesLast(tenant);
-    // The released places may be enough for callers of several tenants: the next caller of each tenant, in turn.
+    // The tenant has just had a turn.
+    this.#moveLast(tenant);
+    // The places may suffice for the next callers of several tenants, in turn.
     let served = true;
     while (served) {
       served = false;
@@ -194,15 +194,15 @@ export class Semaphore {
     if (waiting === undefined || !this.#hasPlaces(tenant, waiting.places)) return false;
     queue.shift();
     if (queue.length === 0) this.#waiting.delete(tenant);
-    else this.#comesLast(tenant);
+    else this.#moveLast(tenant);
     waiting.begin();
     return true;
   }
 
-  /** All other waiting tenants now come before this one. */
-  #comesLast(tenant: string): void {
+  /** Moves the tenant behind all others that wait. */
+  #moveLast(tenant: string): void {
     const queue = this.#waiting.get(tenant);
-    // Each change of the order makes garbage that lives long.
+    // Each reordering makes long-lived garbage.
     if (queue === undefined || this.#waiting.size === 1) return;
     this.#waiting.delete(tenant);
     this.#waiting.set(tenant, queue);

@@ -1,6 +1,6 @@
 import { parentPort, Worker } from 'node:worker_threads';
 
-/** What a thread sends: that it runs, for each request that its answer begins, and the reply. */
+/** From a thread: it runs; it begins to answer a request; the reply. */
 type ThreadMessage<Reply> = 'started' | 'begun' | { readonly reply: Reply };
 
 export interface ThreadLimits {
@@ -9,8 +9,8 @@ export interface ThreadLimits {
 }
 
 /**
- * A thread gave no answer: it ended, or the request or the answer could not be sent. `isTooSlow`: its time was over, or it wanted more
- * memory or stack than it may have.
+ * A thread gave no answer: it ended, or the request or the answer could not be sent. `isTooSlow`: it exceeded its limit
+ * of time, memory or stack.
  */
 export class ThreadLost extends Error {
   readonly isTooSlow: boolean;
@@ -23,8 +23,8 @@ export class ThreadLost extends Error {
 }
 
 /**
- * The file of a worker beside the module with this `import.meta.url`. The bundler rewrites only the paths of imports, so
- * the path must be right for the sources and for the bundle, all of whose files stand in one folder.
+ * The file of a worker beside the module with this `import.meta.url`. The bundler rewrites only paths of imports, so
+ * this must be right for the sources and for the bundle, whose files are in one folder.
  *
  * @example
  * threadFile(import.meta.url, 'threaded-worker'); // …/threaded-worker.ts, or …/threaded-worker.js
@@ -34,13 +34,15 @@ export function threadFile(moduleUrl: string, name: string): URL {
 }
 
 const defaultStartLimits = {
-  /** Milliseconds that a request waits for its thread to start. On a busy machine the thread starts later, for another request. */
+  /**
+   * Milliseconds that a request waits for its thread to start. On a busy machine it may start later, for another one.
+   */
   request: 10_000,
   /** Milliseconds after which a thread that has not started is ended. */
   thread: 120_000,
 };
 
-/** A worker thread that answers one request at a time. While it has none, the process may end. */
+/** A worker thread that answers one request at a time. While idle, it does not keep the process alive. */
 export class Thread<Request, Reply> {
   readonly #worker: Worker;
   readonly #started: Promise<void>;
@@ -56,7 +58,7 @@ export class Thread<Request, Reply> {
       env: {},
       resourceLimits: {
         maxOldGenerationSizeMb: memory,
-        // A thread that makes much garbage stays small.
+        // Keeps threads small that make much garbage.
         maxYoungGenerationSizeMb: 16,
         stackSizeMb: 4,
       },
@@ -71,7 +73,7 @@ export class Thread<Request, Reply> {
       else if (message === 'begun') this.#settle?.begin();
       else this.#settle?.resolve(message.reply);
     });
-    // The thread has answered, and this one could not read it: an answer may have more levels than the stack here has room for.
+    // This thread could not read the answer, which may nest deeper than its stack allows.
     this.#worker.on('messageerror', (error: Error) => this.#settle?.reject(error));
     this.#worker.on('error', (error: Error) => this.#close(error));
     this.#worker.on('exit', () => this.#close(new Error('the thread has ended')));
@@ -82,8 +84,8 @@ export class Thread<Request, Reply> {
   }
 
   /**
-   * Ends the thread if its answer takes more milliseconds than `timeLimit`; its start and the loading of modules do not
-   * count. Rejects with ThreadLost where the thread gives no answer.
+   * Ends the thread if its answer takes longer than `timeLimit` milliseconds, without its start and the loading of
+   * modules. Rejects with ThreadLost if the thread gives no answer.
    */
   async ask(request: Request, timeLimit = Number.POSITIVE_INFINITY): Promise<Reply> {
     let timer: NodeJS.Timeout | undefined;
@@ -99,7 +101,7 @@ export class Thread<Request, Reply> {
         this.#settle = settle;
         timer = setTimeout(() => reject(new ThreadLost(true, undefined)), this.#startLimits.request);
         void this.#started.then(() => {
-          // The time of the request may be over, and the thread another request's.
+          // The request may have timed out, and the thread may serve another one.
           if (this.#settle !== settle) return;
           clearTimeout(timer);
           try {
@@ -135,7 +137,7 @@ function isTooLarge(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
 }
 
-/** In a thread: answers its requests, one at a time. `prepare` is not counted against the time limit of the answer. */
+/** In a thread: answers its requests, one at a time. The time limit does not include `prepare`. */
 export function answerRequests<Request, Reply>(
   answer: (request: Request) => Reply | Promise<Reply>,
   prepare?: (request: Request) => Promise<unknown>,
@@ -146,7 +148,7 @@ export function answerRequests<Request, Reply>(
     send('begun');
     send({ reply: await answer(request) });
   });
-  // A request that cannot be read gets no answer, so the thread ends.
+  // An unreadable request gets no answer, so the thread ends.
   parentPort?.on('messageerror', (error) => {
     throw error;
   });

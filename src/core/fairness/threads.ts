@@ -12,23 +12,23 @@ export interface ThreadCall {
   readonly args: readonly unknown[];
 }
 
-/** The class of an error does not pass from thread to thread, so a refusal is sent as its parts. */
+/** Classes of errors are lost between threads, so a refusal is sent as its parts. */
 export type ThreadOutcome =
   | { readonly result: unknown }
   | { readonly refusal: Pick<AnnalsError, 'type' | 'message' | 'details' | 'headers'> }
   | { readonly error: unknown };
 
-/** Texts of more characters together are long: reading them may hold the event loop for more than a few milliseconds. */
+/** Longer texts together may block the event loop for more than a few milliseconds. */
 export const maxInlineCharacters = 32 * 1024;
 
-/** Calls of one tenant that wait for a thread. */
+/** Maximum calls of one tenant that wait for a thread. */
 export const maxWaitingCalls = 256;
 
-/** At least two, because one tenant may have half of the threads: the others then still have one. */
+/** Two, since one tenant may occupy half of the threads. */
 export const minThreads = 2;
 export const maxThreads = 4;
 
-/** One thread less than the machine has cores, from `minThreads` to `maxThreads`. */
+/** One thread fewer than cores, from `minThreads` to `maxThreads`. */
 export function defaultThreads(cores = availableParallelism()): number {
   return Math.max(minThreads, Math.min(maxThreads, cores - 1));
 }
@@ -38,14 +38,14 @@ export interface ThreadPoolOptions {
   readonly size?: number;
   /** MiB of heap. A thread that needs more ends. */
   readonly memory?: number;
-  /** Maximum number of calls of one tenant that wait. The next one is refused with 429. */
+  /** Maximum number of calls of one tenant that wait; more are refused with 429. */
   readonly waiting?: number;
 }
 
 /**
- * Worker threads that tenants share: one tenant has at most half of them, and at least one; tenants that wait take
- * turns. A call belongs to the tenant of the current work, and leaves the queue if that work is aborted. A thread that
- * is lost is replaced when it is needed.
+ * Worker threads that tenants share: one tenant has at most half of them, and at least one; waiting tenants take turns.
+ * A call belongs to the tenant of the current work, and leaves the queue if that work is aborted. Lost threads are
+ * replaced on demand.
  */
 export class ThreadPool {
   readonly #memory: number;
@@ -58,8 +58,8 @@ export class ThreadPool {
   }
 
   /**
-   * Calls a function in a thread; `timeLimit` is in milliseconds. Rejects with what the function throws, with ThreadLost
-   * where it needs too much time, memory or stack, and with rate_limit_exceeded (429) if too many calls of the tenant wait.
+   * Calls a function in a thread; `timeLimit` is in milliseconds. Rejects with the function's error, with ThreadLost if
+   * it needs too much time, memory or stack, and with rate_limit_exceeded (429) if too many calls of the tenant wait.
    */
   async call(call: ThreadCall, timeLimit?: number): Promise<unknown> {
     const release = await this.#acquire();
@@ -71,8 +71,8 @@ export class ThreadPool {
   }
 
   /**
-   * Makes one call after another, and yields the thread to another tenant in between if one waits. Passes each result to
-   * `take`. Rejects as `call` does.
+   * Makes one call after another, and yields the thread to waiting tenants in between. Passes each result to `take`.
+   * Rejects as `call` does.
    */
   async callEach(calls: Iterable<ThreadCall>, timeLimit: number, take: (result: unknown) => void): Promise<void> {
     const tenant = currentWork()?.tenant ?? '';
@@ -119,10 +119,10 @@ export class ThreadPool {
 export const threadsName = 'long computations in threads';
 const workerFile = threadFile(import.meta.url, 'threaded-worker');
 
-/** The threads of the process, for all work that would hold its event loop. */
+/** The threads of the process, for all work that would block its event loop. */
 export const threads = new ThreadPool();
 
-/** A function that runs in a thread where its arguments are long. `here` runs it in the caller's thread. */
+/** A function that runs in a thread if its arguments are long. `here` runs it in the caller's thread. */
 export interface Threaded<Args extends readonly unknown[], Result> {
   (...args: Args): Promise<Result>;
   here(...args: Args): Result;
@@ -134,13 +134,13 @@ export interface Threaded<Args extends readonly unknown[], Result> {
 const functions = new Map<string, (...args: never[]) => unknown>();
 
 /**
- * Makes a function run in a worker thread where its arguments have more than `maxInlineCharacters`, so that it does not
- * hold the event loop (contract 11). The function depends on nothing but its arguments. These and the result are plain
- * data. AnnalsErrors reach the caller as they are thrown.
+ * Makes a function run in a worker thread if its arguments have more than `maxInlineCharacters`, so that it does not
+ * block the event loop (contract 11). The function depends only on its arguments, which are plain data, as is its
+ * result. AnnalsErrors reach the caller unchanged.
  *
  * @param moduleUrl `import.meta.url` of the module, which the worker loads
- * @param name the name of the result, which no other module gives
- * @param isLong whether arguments that are not long count as long, because they make a long result
+ * @param name unique among all modules
+ * @param isLong whether short arguments count as long, because their result is
  *
  * @example
  * export const sizeOfText = threaded(import.meta.url, 'sizeOfText', (text: string) => sizeOfJson(parseJson(text)));
@@ -156,17 +156,17 @@ export function threaded<Args extends readonly unknown[], Result>(
   const callOf = (...args: Args): ThreadCall => ({ module: moduleUrl, name, args });
   const callWhereFit = async (...args: Args) => {
     if (charactersOf(args) <= maxInlineCharacters && !isLong(...args)) return call(...args);
-    // The thread has called this very function.
+    // The thread has called the same function.
     return (await threads.call(callOf(...args))) as Result;
   };
   return Object.assign(callWhereFit, { here: call, callOf });
 }
 
-/** In a thread that has loaded the module: calls the function that the module made. */
+/** In a thread that has loaded the module: calls its function. */
 export async function callInThread({ module, name, args }: ThreadCall): Promise<unknown> {
   const call = functions.get(name);
   if (call === undefined) throw new Error(`${module} makes no function ${name}`);
-  // The caller has checked them against the very function.
+  // The types were checked at the call of the same function.
   return call(...(args as never[]));
 }
 
@@ -174,7 +174,7 @@ function refusalOf({ type, message, details, headers }: Extract<ThreadOutcome, {
   return new AnnalsError(type, message, { details, headers });
 }
 
-/** The characters of the texts in arguments: in lists and objects too, but not deeper. */
+/** The characters of texts in the arguments, and one level into lists and objects. */
 function charactersOf(args: readonly unknown[], levels = 1): number {
   let characters = 0;
   for (const value of args) {

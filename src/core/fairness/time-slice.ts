@@ -1,9 +1,9 @@
 import type { StopSignal } from '../stop-signal.ts';
 import { currentWork } from './work.ts';
 
-/** The time that one kind of work has taken in this turn of the event loop. */
+/** How long one kind of work has run in this turn of the event loop. */
 export class LoopTurn {
-  /** Milliseconds of performance.now(); undefined while the work has not begun in this turn. */
+  /** In milliseconds of performance.now(); undefined before the work begins in this turn. */
   #begun: number | undefined;
 
   /** Milliseconds since the work began in this turn; it begins with the first call. */
@@ -16,26 +16,26 @@ export class LoopTurn {
     const now = performance.now();
     this.#begun = now;
     setImmediate(() => {
-      // Work that has resumed since has begun a turn of its own.
+      // Work that has resumed since then began a turn of its own.
       if (this.#begun === now) this.#begun = undefined;
     });
     return now;
   }
 }
 
-/** Milliseconds. A shorter computation never rests, however much others have computed in the same turn of the event loop. */
+/** Milliseconds. Shorter computations never rest, however long others have run in the same turn of the event loop. */
 export const minSlice = 1;
 
-/** Milliseconds of a slice while other tenants have short requests under way. */
+/** Milliseconds of a slice while other tenants have short requests in progress. */
 export const sliceBesideOthers = 4;
 
 /** Milliseconds of a slice. */
 export const defaultSlice = 8;
 
 /**
- * Divides a long computation on the event loop into slices, so that other requests run between them. All computations
- * of one turn of the loop share one slice, and tenants take turns. While other tenants have short requests under way, slices
- * are shorter and far between.
+ * Divides a long computation on the event loop into slices, so that other requests run in between. All computations of
+ * one turn of the loop share a slice, and tenants take turns. While other tenants have short requests in progress,
+ * slices are shorter and rarer.
  *
  * @example
  * const slice = new TimeSlice();
@@ -59,13 +59,13 @@ export class TimeSlice {
     computing.age();
   }
 
-  /** Whether the slice is used up. Check it every few thousand steps. */
+  /** Whether the slice is over. Check it every few thousand steps. */
   get isDue(): boolean {
     const length = othersHaveShortWork(this.#tenant) ? Math.min(this.#length, sliceBesideOthers) : this.#length;
     return computing.age() >= length && performance.now() - this.#begun >= Math.min(minSlice, this.#length);
   }
 
-  /** Lets other work run, then starts the next slice. Throws the reason if the current work was aborted. */
+  /** Lets other work run, then starts the next slice. Throws the reason if the current work is aborted. */
   async rest(): Promise<void> {
     await nextTurn(this.#tenant);
     this.#signal?.throwIfAborted();
@@ -73,30 +73,30 @@ export class TimeSlice {
   }
 }
 
-/** Milliseconds of rest for each millisecond of computing, while other tenants have short requests under way. */
+/** Milliseconds of rest for each millisecond of computing, while other tenants have short requests in progress. */
 export const restPerComputing = 2;
-/** Milliseconds. Only on a busy machine a turn takes so long that a rest would be longer. */
+/** Milliseconds. Reached only by the long turns of a busy machine. */
 export const maxRest = 50;
-/** A tenant that has not computed for so many milliseconds goes on without a rest: its own short requests compute too. */
+/** Milliseconds without computing after which a tenant need not rest, since its own short requests compute too. */
 export const freshAfter = 250;
 
 /** The computations of this turn of the event loop. */
 const computing = new LoopTurn();
 
-/** The computations that rest. The tenant whose last turn is longest ago comes first. */
+/** Resting computations by tenant, in the order of their last turns, oldest first. */
 const resting = new Map<string, (() => void)[]>();
-/** When a computation of the tenant last went on. A tenant that has not computed for a while is not here. */
+/** When a computation of the tenant last resumed; forgotten after `freshAfter`. */
 const lastTurns = new Map<string, number>();
 let isResumeScheduled = false;
-/** When the computation that goes on in this turn began; undefined if none does. */
+/** When a computation resumed in this turn; undefined if none did. */
 let resumed: number | undefined;
 let restUntil = 0;
 let restTimer: NodeJS.Timeout | undefined;
 
 /**
- * Resolves in a later turn of the event loop. Only one caller continues in each turn; tenants take turns. While another
- * tenant has short requests under way, the turns of long computations are at most a third of the time: a short request
- * needs several turns, and would wait in each of them for a long computation.
+ * Resolves in a later turn of the event loop, for one caller in each turn; tenants take turns. While another tenant has
+ * short requests in progress, long computations get at most a third of the time: a short request needs several turns,
+ * and would wait for a long computation in each of them.
  */
 export function nextTurn(tenant: string): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -109,7 +109,7 @@ function scheduleResume(): void {
   if (isResumeScheduled) return;
   isResumeScheduled = true;
   setImmediate(resumeNext);
-  // Runs when the computation rests again or has ended, because its promises are settled before.
+  // Runs after the computation rests again or ends, since its promises settle before.
   setImmediate(endResumed);
 }
 
@@ -150,13 +150,13 @@ function mustRest(tenant: string, now: number): boolean {
   return now - (lastTurns.get(tenant) ?? Number.NEGATIVE_INFINITY) < freshAfter;
 }
 
-/** How many short requests of each tenant are under way. */
+/** Short requests in progress, by tenant. */
 const underWay = new Map<string, number>();
 let all = 0;
 
 /**
- * Counts a request that needs the event loop for little, several times and soon: it waits for the database in between.
- * Long computations of other tenants leave it room until the returned function is called; idempotent.
+ * Counts a short request: it needs the event loop briefly and several times, with waits for the database in between.
+ * Long computations of other tenants leave it room until the returned function is called, which is idempotent.
  */
 export function beginShortWork(tenant: string): () => void {
   underWay.set(tenant, (underWay.get(tenant) ?? 0) + 1);
@@ -173,7 +173,7 @@ export function beginShortWork(tenant: string): () => void {
   };
 }
 
-/** Whether another tenant has a short request under way. */
+/** Whether another tenant has a short request in progress. */
 export function othersHaveShortWork(tenant: string): boolean {
   return all > (underWay.get(tenant) ?? 0);
 }

@@ -7,11 +7,11 @@ export const requestLimit = 30_000;
 
 export interface WorkOptions {
   readonly tenant: string;
-  /** Whether the work takes its connections from the share for writes; default: from the share for reads. */
+  /** Whether the work takes its connections from the share for writes; default: for reads. */
   readonly writes?: boolean | undefined;
-  /** Whether it is for those who look at a part of the tenant's history: of its share they have half. */
+  /** Whether it serves viewers, who get half of the tenant's share. */
   readonly ofViewers?: boolean | undefined;
-  /** Maximum milliseconds of a statement or a transaction, waiting included; default 30,000. */
+  /** Maximum milliseconds of a statement or a transaction, including its wait; default 30,000. */
   readonly stepLimit?: number | undefined;
 }
 
@@ -22,8 +22,8 @@ export interface Step {
 }
 
 /**
- * The current work of a tenant: a request, or a part of a job. Every function that the work calls reads from it whose
- * share to use and when to stop.
+ * The current work of a tenant: a request, or a part of a job. It tells every function that it calls whose share to use
+ * and when to stop.
  */
 export class Work {
   readonly tenant: string;
@@ -35,7 +35,7 @@ export class Work {
   #limit = 0;
   /** In milliseconds of performance.now(). */
   #until = 0;
-  /** Milliseconds that are left when the limit resumes. */
+  /** Milliseconds left when the limit resumes. */
   #left: number | undefined;
 
   constructor({ tenant, writes = false, ofViewers = false, stepLimit = requestLimit }: WorkOptions) {
@@ -45,7 +45,7 @@ export class Work {
     this.#stepLimit = stepLimit;
   }
 
-  /** Aborted when nobody waits for the work any more, or when its time is over. */
+  /** Aborted when no caller waits for the work, or when its time is over. */
   get signal(): StopSignal {
     return this.#stop;
   }
@@ -56,8 +56,7 @@ export class Work {
   }
 
   /**
-   * Sets a limit in milliseconds for all steps together, from now until `endLimit`. After it, the work is aborted with
-   * 503.
+   * Limits all steps together to so many milliseconds from now, until `endLimit`; then the work is aborted with 503.
    */
   limit(milliseconds: number): void {
     this.#limit = milliseconds;
@@ -110,19 +109,19 @@ export class Work {
 
 const storage = new AsyncLocalStorage<Work>({ name: 'annals work' });
 
-/** The work of the caller; undefined in upkeep and in commands, which work for no tenant. */
+/** The work of the caller; undefined in upkeep and commands, which belong to no tenant. */
 export function currentWork(): Work | undefined {
   return storage.getStore();
 }
 
-/** Calls a function with `work` as the current work, also of everything that the function starts. */
+/** Calls a function with `work` as the current work, also of everything it starts. */
 export function enterWork<Result>(work: Work, call: () => Result): Result {
   return storage.run(work, call);
 }
 
 /**
- * Runs work that goes on after the end of the request that started it: several callers wait for it, or Annals must write
- * something even if the client has gone. `signal` stops it; `timeLimit` is in milliseconds for all of the work.
+ * Runs work that outlives the request that started it, because several callers share it or Annals must write something
+ * even if the client is gone. `signal` stops it; `timeLimit` is in milliseconds for the whole work.
  *
  * @example
  * const names = await doWork({ tenant, timeLimit: 30_000 }, () => readNames(pool, tenant));
@@ -146,7 +145,7 @@ export async function doWork<Result>(
 }
 
 /**
- * Reads the pieces of an answer while Annals sends it. They belong to the current work, whichever code reads them.
+ * The pieces of an answer, read as part of the current work whichever code consumes them.
  *
  * @example
  * reply.send(Readable.from(ofCurrentWork(readPieces(pool, places))));

@@ -1,7 +1,7 @@
 /**
- * The canonical text of a JSON value (RFC 8785): without whitespace, members sorted by the UTF-16 code units of their keys, strings
- * and numbers as ECMAScript writes them. The same value has the same text, whatever the order of its keys. What that RFC refuses
- * (infinite numbers, lone surrogates) is written as `JSON.stringify` writes it.
+ * The canonical text of a JSON value (RFC 8785): without whitespace, members sorted by the UTF-16 code units of their
+ * keys, strings and numbers as ECMAScript writes them. The same value has the same text, whatever the order of its
+ * keys. What that RFC refuses (infinite numbers, lone surrogates) is written as `JSON.stringify` writes it.
  *
  * @example
  * canonicalJson({ b: 1e2, a: ['é'] }); // '{"a":["é"],"b":100}'

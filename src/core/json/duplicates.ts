@@ -1,16 +1,16 @@
 import { cellAt, cellsOfNode, detailCell, type JsonTape, nextCell, sizeCell } from './tape.ts';
 import { decodedString } from './text.ts';
 
-/** In objects of up to this many members, each pair is compared: that is cheaper than a table. */
+/** In objects of up to this many members, comparing each pair is cheaper than a table. */
 const fewMembers = 8;
-/** If a search in the table takes more steps than this, the object is checked in full. */
+/** A search of the table that takes more steps makes the object be checked in full. */
 const manySteps = 32;
 
 let table = new Int32Array(256);
 
 /**
- * Removes the members of a closed object whose keys come again later in it: the last one counts. Returns the bytes of
- * these members in compact form, commas included.
+ * Removes members of a closed object whose keys come again later. Returns the bytes of these members in compact form,
+ * commas included.
  */
 export function duplicateBytes(tape: JsonTape, object: number): number {
   return mayRepeatKeys(tape, object) ? dropRepeated(tape, object) : 0;
@@ -52,7 +52,7 @@ function mayRepeatManyKeys(cells: Int32Array, first: number): boolean {
   return false;
 }
 
-/** Links the object's keys again, without those that come again later. */
+/** Relinks the object's keys without those that come again later. */
 function dropRepeated(tape: JsonTape, object: number): number {
   const cells = tape.cells;
   const last = new Map<string, number>();

@@ -71,8 +71,8 @@ export interface JsonMeasure {
   isTooDeep: boolean;
 }
 
-/** What the text is checked against. The count ends where one is passed. */
-export interface JsonLimits {
+/** The count stops at the first limit that is exceeded. */
+interface JsonLimits {
   readonly maxDepth: number;
   /** Default: no limit. */
   readonly maxValues?: number;
@@ -91,7 +91,7 @@ export function measureJson(text: string, maxDepth: number): JsonMeasure {
   return { values: meter.values, isTooDeep: meter.isTooDeep };
 }
 
-/** Does what `measureJson` does, in portions, and stops at the first value that is too many as well. */
+/** `measureJson` in portions, with a limit of values too. */
 export class JsonMeter {
   values = 1;
   isTooDeep = false;
@@ -110,12 +110,12 @@ export class JsonMeter {
     this.#maxValues = maxValues;
   }
 
-  /** Whether the text is read, or the rest of it makes no difference. */
+  /** Whether the text is read, or a limit exceeded. */
   get isDone(): boolean {
     return this.isTooDeep || this.values > this.#maxValues || this.#index >= this.#text.length;
   }
 
-  /** Reads on for so many characters. */
+  /** Reads the next characters. */
   read(characters: number): void {
     const text = this.#text;
     const end = Math.min(text.length, this.#index + characters);

@@ -37,7 +37,7 @@ export function kindOf({ tape, node }: JsonNode): JsonKind {
   }
 }
 
-/** The nodes of an object's values by key, in the order of the text. If a key comes twice, the last one counts. */
+/** The nodes of an object's values by key, in the order of the text. Of duplicate keys the last one counts. */
 export function memberNodes(tape: JsonTape, object: number): Map<string, number> {
   const nodes = new Map<string, number>();
   for (let key = firstChild(tape, object); key !== -1; key = nextChild(tape, key)) {
@@ -52,7 +52,10 @@ interface KnownKey {
   text: string;
 }
 
-/** Keys that came before. Lines of an import have the same few: to compare bytes takes a part of the time of decoding them. */
+/**
+ * Keys that came before. Lines of an import have the same few: to compare bytes takes a part of the time of decoding
+ * them.
+ */
 const knownKeys = new Array<KnownKey | undefined>(256);
 const maxKnownKeyBytes = 32;
 
@@ -79,7 +82,7 @@ function hasBytes(source: Buffer, start: number, end: number, bytes: Buffer): bo
 }
 
 /**
- * The members of an object by key, in the order of the text. If a key comes twice, the last one counts.
+ * The members of an object by key, in the order of the text. Of duplicate keys the last one counts.
  *
  * @example
  * membersOf(parseJson('{"id":"a","price":1.10}')).get('price'); // the node of 1.10
@@ -88,7 +91,7 @@ export function membersOf(object: JsonNode): Map<string, JsonNode> {
   return new Map(entriesOf(object));
 }
 
-/** The result of `membersOf` as a list. For an object of many members, it takes a fraction of the time. */
+/** The result of `membersOf` as a list, in a fraction of the time for many members. */
 export function entriesOf({ tape, node }: JsonNode): [string, JsonNode][] {
   const entries: [string, JsonNode][] = [];
   for (let key = firstChild(tape, node); key !== -1; key = nextChild(tape, key)) {
@@ -98,7 +101,7 @@ export function entriesOf({ tape, node }: JsonNode): [string, JsonNode][] {
 }
 
 /**
- * One member of an object. It does not decode the other keys.
+ * One member of an object, without decoding the other keys.
  *
  * @example
  * memberOf(parseJson('{"id":"a","price":1.10}'), 'price'); // the node of 1.10
@@ -122,7 +125,7 @@ export function elementsOf({ tape, node }: JsonNode): JsonNode[] {
   return elements;
 }
 
-/** The values inside of an object or an array, in their order; empty for any other value. */
+/** The values in an object or an array, in their order; none for any other value. */
 export function childrenOf(value: JsonNode): JsonNode[] {
   const kind = kindOf(value);
   if (kind === 'array') return elementsOf(value);

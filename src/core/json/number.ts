@@ -1,4 +1,4 @@
-/** What the runtime has and its types lack: https://tc39.es/proposal-json-parse-with-source/ */
+/** Missing in the runtime's types: https://tc39.es/proposal-json-parse-with-source/ */
 interface JsonWithSource {
   parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown;
   rawJSON(text: string): unknown;
@@ -7,7 +7,8 @@ interface JsonWithSource {
 const json = JSON as unknown as JsonWithSource;
 
 /**
- * Parses JSON so that `JSON.stringify` writes each number as it came. A number that it would write differently is an object.
+ * Parses JSON so that `JSON.stringify` writes each number as it came. A number that it would write differently is an
+ * object.
  *
  * @example
  * JSON.stringify(parseExactNumbers('[1, 1.10, 9007199254740993]')); // '[1,1.10,9007199254740993]'

@@ -12,20 +12,19 @@ interface ObjectContainer {
 }
 
 /**
- * For an object of 100,000 keys the runtime takes up to 100 ms to list them, without a pause. So the parser lists the
- * keys of larger objects itself.
+ * The runtime takes up to 100 ms to list 100,000 keys, without a pause. So the parser lists those of larger objects.
  */
 const maxListedKeys = 1_000;
 const keysOfLargeObjects = new WeakMap<object, Set<string>>();
 
-/** The keys of an object that `parseJsonInSlices` has made, or of any other one, each once. */
+/** The keys of any object, without a pause if `parseJsonInSlices` made it. */
 export function keysOf(object: object): Iterable<string> {
   return keysOfLargeObjects.get(object) ?? Object.keys(object);
 }
 
 /**
- * Does the same as JSON.parse, but in slices, so that other requests run in between: JSON.parse takes 60 ms for an object
- * of 100,000 keys. Throws a SyntaxError if the text is not valid JSON.
+ * JSON.parse in slices, so that other requests run in between: JSON.parse takes 60 ms for an
+ * object of 100,000 keys. Throws a SyntaxError if the text is not valid JSON.
  */
 export async function parseJsonInSlices(text: string, slice: TimeSlice): Promise<unknown> {
   const reader = new JsonReader(text);
@@ -95,7 +94,7 @@ class JsonReader {
     return character === '[' ? { array: [] } : { object: {}, key: '', members: 0 };
   }
 
-  /** Whether the container that was opened just now is empty. If it is an object with members, it reads the first key. */
+  /** Whether the container just opened is empty. Of an object with members, reads the first key. */
   skipEmptyEnd(container: Container): boolean {
     if (this.#next() === endOf(container)) {
       this.#index += 1;
@@ -105,7 +104,7 @@ class JsonReader {
     return false;
   }
 
-  /** Whether the container ends after a value. If it goes on, it reads the comma, and in an object the next key. */
+  /** Whether the container ends after a value. Otherwise reads the comma, and in an object the next key. */
   endsContainer(container: Container): boolean {
     const character = this.#next();
     if (character !== ',' && character !== endOf(container)) throw this.#fault();
@@ -163,7 +162,7 @@ class JsonReader {
     return this.#text.charAt(this.#index);
   }
 
-  /** The message has no text of the input, which may contain a secret. */
+  /** The message does not quote the input, which may contain a secret. */
   #fault(): SyntaxError {
     return new SyntaxError('The text is not valid JSON.');
   }

@@ -23,8 +23,8 @@ import { firstHash, hashFactor, hashOfEscapedKey } from './text.ts';
 export const maximumImportDepth = 10_000;
 
 /**
- * Parses one JSON text (strictly RFC 8259) and keeps how it was written. If a key comes twice in one object, the last one
- * counts. Throws `JsonSyntaxError`, also for text that is nested deeper than `maximumDepth` levels.
+ * Parses one JSON text (strictly RFC 8259) and keeps how it was written. Of duplicate keys the last one counts. Throws
+ * `JsonSyntaxError`, also for nesting deeper than `maximumDepth` levels.
  *
  * @example
  * compactText(parseJson('{ "price": 1.10 }')); // '{"price":1.10}'
@@ -39,13 +39,13 @@ export function parseJson(text: string | Buffer, maximumDepth = maximumImportDep
   return { tape, node: 0 };
 }
 
-/** 1: an ordinary byte of a string; 0: a quote, a backslash or a control character, where the scan must stop. */
+/** 0 for a quote, a backslash or a control character, where the scan of a string stops; 1 for other bytes. */
 const isPlain = Uint8Array.from({ length: 256 }, (_, byte) => (byte < 0x20 || byte === 0x22 || byte === 0x5c ? 0 : 1));
 
 /**
- * Parses `bytes` from `from` to `to`, which must be UTF-8, onto `tape`. It overwrites the former content of the tape; the
- * root is node 0. Throws `JsonSyntaxError`. While a container is open, its `nextCell` has its parent, and its `sizeCell`
- * has the number of insignificant bytes before it.
+ * Parses `bytes` from `from` to `to`, which must be UTF-8, onto `tape`. It overwrites the former content of the tape;
+ * the root is node 0. Throws `JsonSyntaxError`. While a container is open, its `nextCell` has its parent, and its
+ * `sizeCell` has the number of insignificant bytes before it.
  *
  * This is the hot loop of an import: one pass, one function, no recursion, no allocation. With separate functions for
  * whitespace, keys and strings, it took 10 to 20 % longer.
@@ -221,13 +221,13 @@ export function parseOnTape(tape: JsonTape, bytes: Buffer, from: number, to: num
   }
 }
 
-/** Parses a JSON object. Undefined where the text is something else or no JSON. */
+/** Parses a JSON object. Undefined if the text is something else or invalid. */
 export function parseObject(text: string | Buffer, maximumDepth?: number): JsonNode | undefined {
   const node = parseIfJson(text, maximumDepth);
   return node !== undefined && kindOf(node) === 'object' ? node : undefined;
 }
 
-/** Parses as `parseJson` does. Undefined where the text is no JSON. */
+/** Parses as `parseJson` does. Undefined if the text is invalid. */
 export function parseIfJson(text: string | Buffer, maximumDepth?: number): JsonNode | undefined {
   try {
     return parseJson(text, maximumDepth);

@@ -10,8 +10,8 @@ export type PatchOperation =
   | { readonly op: 'move' | 'copy'; readonly path: readonly string[]; readonly from: readonly string[] };
 
 /**
- * Why an operation fails. `no place`: nothing at the path can hold the value. `beyond`: the index is after the end of an
- * array. `nothing`: there is no value. `document`: the operation would remove the document itself.
+ * Why an operation fails. `no place`: nothing at the path can hold the value. `beyond`: the index is after the end of
+ * an array. `nothing`: there is no value. `document`: the operation would remove the document itself.
  */
 export type PatchReason =
   | 'no place'

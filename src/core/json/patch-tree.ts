@@ -4,22 +4,22 @@ import { arrayIndexOf } from './patch-operation.ts';
 import { cellsOfNode, firstChild, type JsonNode, nextChild } from './tape.ts';
 import { compactText, decodedString, isSameScalar } from './text.ts';
 
-/** A value as it was parsed, or, once an operation went into it, its members or elements. */
+/** A parsed value, or, once an operation changed its inside, a branch. */
 export type Tree = JsonNode | Branch;
 export type Inner = Map<string, Tree> | Tree[];
 
 /** The members or elements of a value. A copy is a second reference to the same branch. */
 export interface Branch {
   readonly inner: Inner;
-  /** Whether another place may refer to this branch. Then it must not change: an operation changes a clone of it. */
+  /** Whether another place may refer to this branch. Operations then change a clone of it. */
   isShared: boolean;
-  /** Undefined until it is needed, and after a change inside of the branch. */
+  /** Undefined until needed, and after a change inside the branch. */
   size: JsonSize | undefined;
 }
 
 /**
- * The branch of a value that may change, a clone of it where another place refers to it too; undefined if the value is a
- * scalar. Values inside of a clone have two places then.
+ * A branch of the value to change: a clone if another place refers to it, whose children then have two places.
+ * Undefined for a scalar.
  */
 export function changeable(value: Tree): Branch | undefined {
   if (!isBranch(value)) {
@@ -78,36 +78,36 @@ export function bytesOfKey(key: string): number {
 }
 
 /**
- * RFC 6902, 4.6: compares strings by their characters, numbers by value, members in any order. Reads no more than `other`
- * has.
+ * RFC 6902, 4.6: compares strings by their characters, numbers by value, members in any order. Reads no more than
+ * `other` has.
  */
-export function isEqual(one: Tree, other: JsonNode): boolean {
-  const kind = kindOf(other);
-  if (kind === 'array') return isEqualArray(one, other);
-  if (kind === 'object') return isEqualObject(one, other);
-  return !isBranch(one) && isSameScalar(one.tape, one.node, other.tape, other.node);
+export function isEqual(tree: Tree, node: JsonNode): boolean {
+  const kind = kindOf(node);
+  if (kind === 'array') return isEqualArray(tree, node);
+  if (kind === 'object') return isEqualObject(tree, node);
+  return !isBranch(tree) && isSameScalar(tree.tape, tree.node, node.tape, node.node);
 }
 
-function isEqualArray(one: Tree, other: JsonNode): boolean {
-  if (isBranch(one) ? one.inner instanceof Map : kindOf(one) !== 'array') return false;
-  const elements = elementsIn(one);
-  for (const wanted of elementsOf(other)) {
+function isEqualArray(tree: Tree, node: JsonNode): boolean {
+  if (isBranch(tree) ? tree.inner instanceof Map : kindOf(tree) !== 'array') return false;
+  const elements = elementsIn(tree);
+  for (const expected of elementsOf(node)) {
     const { value } = elements.next();
-    if (value === undefined || !isEqual(value, wanted)) return false;
+    if (value === undefined || !isEqual(value, expected)) return false;
   }
   return elements.next().done === true;
 }
 
-function isEqualObject(one: Tree, other: JsonNode): boolean {
-  if (isBranch(one) ? !(one.inner instanceof Map) : kindOf(one) !== 'object') return false;
-  const wanted = membersOf(other);
+function isEqualObject(tree: Tree, node: JsonNode): boolean {
+  if (isBranch(tree) ? !(tree.inner instanceof Map) : kindOf(tree) !== 'object') return false;
+  const members = membersOf(node);
   let count = 0;
-  for (const [key, value] of membersIn(one)) {
-    const counterpart = wanted.get(key);
+  for (const [key, value] of membersIn(tree)) {
+    const counterpart = members.get(key);
     if (counterpart === undefined || !isEqual(value, counterpart)) return false;
     count += 1;
   }
-  return count === wanted.size;
+  return count === members.size;
 }
 
 function* elementsIn(array: Tree): Generator<Tree, undefined> {

@@ -26,8 +26,8 @@ export const maxMoved = { bytes: 4 * 1_048_576, values: 4 * maxDocument.values }
 
 /**
  * Applies a patch to a document and returns the JSON text of the new document. Values that no operation changes keep
- * their text. Throws PatchFault for the first operation that fails, and before an operation that would make the document
- * larger than `maxDocument` or deeper than `maxPatchedLevels`. It applies all operations or none.
+ * their text. Throws PatchFault for the first operation that fails, and before an operation that would make the
+ * document larger than `maxDocument` or deeper than `maxPatchedLevels`. It applies all operations or none.
  *
  * A copy costs nothing until one of the two values changes: each of them refers to the same branch.
  *

@@ -1,5 +1,5 @@
-/** Throws JsonSyntaxError: the text at this position is not what JSON requires. */
-export type Fail = (expected: string, position: number) => never;
+/** Throws a JsonSyntaxError. */
+type Fail = (expected: string, position: number) => never;
 
 /** The position after the escape that starts at `position`. */
 export function afterEscape(bytes: Buffer, position: number, to: number, fail: Fail): number {

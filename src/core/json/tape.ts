@@ -1,7 +1,7 @@
 /**
- * A parsed JSON document as a tape. A node is five integers in a row; its name is the index of the first one. The parser
- * decodes nothing: a node has the position of its text in `bytes`, and the first byte of this text gives its kind. So
- * values keep their source text (contract 6), and a line of an import creates no garbage.
+ * A parsed JSON document as a tape. A node is five integers in a row; its name is the index of the first one. The
+ * parser decodes nothing: a node has the position of its text in `bytes`, and the first byte of this text gives its
+ * kind. So values keep their source text (contract 6), and a line of an import creates no garbage.
  */
 export class JsonTape {
   bytes: Buffer = Buffer.alloc(0);
@@ -11,9 +11,9 @@ export class JsonTape {
   /** First bytes of scalars that equal no other value: a mask stands there, and the values that it hides differ. */
   unequal: ReadonlySet<number> | undefined;
 
-  /** Grows the tape to at least `wanted` cells. */
-  grow(wanted: number): Int32Array {
-    const cells = new Int32Array(Math.max(wanted, this.cells.length * 2));
+  /** Grows the tape to at least `length` cells. */
+  grow(length: number): Int32Array {
+    const cells = new Int32Array(Math.max(length, this.cells.length * 2));
     cells.set(this.cells);
     this.cells = cells;
     return cells;

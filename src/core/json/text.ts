@@ -30,12 +30,11 @@ interface Decimal {
  * result is exact. The time is linear in the text for every exponent, because no power is ever calculated.
  */
 export function isSameDecimal(first: string, second: string): boolean {
-  const one = decimalOf(first);
-  const other = decimalOf(second);
-  if (one.digits !== other.digits) return false;
-  if (one.digits === '') return true;
-  if (one.isNegative !== other.isNegative) return false;
-  return exponentDifference(one.exponent, other.exponent) === other.shift - one.shift;
+  const [a, b] = [decimalOf(first), decimalOf(second)];
+  if (a.digits !== b.digits) return false;
+  if (a.digits === '') return true;
+  if (a.isNegative !== b.isNegative) return false;
+  return exponentDifference(a.exponent, b.exponent) === b.shift - a.shift;
 }
 
 function decimalOf(text: string): Decimal {
@@ -109,29 +108,31 @@ function textBetween({ ascii, bytes }: JsonTape, start: number, end: number): st
 }
 
 /** Whether two strings or keys decode to the same text, however each is written. */
-function isSameString(first: JsonTape, one: number, second: JsonTape, other: number): boolean {
-  if (isSameSource(first, one, second, other)) return true;
-  const flags = cellAt(first.cells, one + detailCell) | cellAt(second.cells, other + detailCell);
-  return (flags & isEscaped) !== 0 && decodedString(first, one) === decodedString(second, other);
+function isSameString(tape: JsonTape, node: number, otherTape: JsonTape, otherNode: number): boolean {
+  if (isSameSource(tape, node, otherTape, otherNode)) return true;
+  const flags = cellAt(tape.cells, node + detailCell) | cellAt(otherTape.cells, otherNode + detailCell);
+  return (flags & isEscaped) !== 0 && decodedString(tape, node) === decodedString(otherTape, otherNode);
 }
 
 /** Whether two keys are the same. */
-export function isSameKey(first: JsonTape, one: number, second: JsonTape, other: number): boolean {
-  const hash = cellAt(first.cells, one + detailCell) >> 2;
-  return hash === cellAt(second.cells, other + detailCell) >> 2 && isSameString(first, one, second, other);
+export function isSameKey(tape: JsonTape, node: number, otherTape: JsonTape, otherNode: number): boolean {
+  const hash = cellAt(tape.cells, node + detailCell) >> 2;
+  return (
+    hash === cellAt(otherTape.cells, otherNode + detailCell) >> 2 && isSameString(tape, node, otherTape, otherNode)
+  );
 }
 
 /**
- * Whether two values are equal: strings as decoded, numbers by value. The caller does not pass two arrays or two objects.
- * Values of different kinds are never equal.
+ * Whether two values are equal: strings as decoded, numbers by value. The caller does not pass two arrays or two
+ * objects. Values of different kinds are never equal.
  */
-export function isSameScalar(first: JsonTape, one: number, second: JsonTape, other: number): boolean {
-  const byte = byteAt(first.bytes, cellAt(first.cells, one + startCell));
-  const otherByte = byteAt(second.bytes, cellAt(second.cells, other + startCell));
-  if (byte === quoteByte) return otherByte === quoteByte && isSameString(first, one, second, other);
-  if (isSameSource(first, one, second, other)) return true;
+export function isSameScalar(tape: JsonTape, node: number, otherTape: JsonTape, otherNode: number): boolean {
+  const byte = byteAt(tape.bytes, cellAt(tape.cells, node + startCell));
+  const otherByte = byteAt(otherTape.bytes, cellAt(otherTape.cells, otherNode + startCell));
+  if (byte === quoteByte) return otherByte === quoteByte && isSameString(tape, node, otherTape, otherNode);
+  if (isSameSource(tape, node, otherTape, otherNode)) return true;
   if (!isNumber(byte) || !isNumber(otherByte)) return false;
-  return isSameDecimal(sourceText({ tape: first, node: one }), sourceText({ tape: second, node: other }));
+  return isSameDecimal(sourceText({ tape, node }), sourceText({ tape: otherTape, node: otherNode }));
 }
 
 /** Whether the text that starts with this byte is a number. */
@@ -140,13 +141,13 @@ function isNumber(byte: number): boolean {
 }
 
 /** Whether two nodes have the same bytes. */
-function isSameSource(first: JsonTape, one: number, second: JsonTape, other: number): boolean {
-  const start = cellAt(first.cells, one + startCell);
-  const length = cellAt(first.cells, one + endCell) - start;
-  const otherStart = cellAt(second.cells, other + startCell);
-  if (cellAt(second.cells, other + endCell) - otherStart !== length) return false;
-  const bytes = first.bytes;
-  const otherBytes = second.bytes;
+function isSameSource(tape: JsonTape, node: number, otherTape: JsonTape, otherNode: number): boolean {
+  const start = cellAt(tape.cells, node + startCell);
+  const length = cellAt(tape.cells, node + endCell) - start;
+  const otherStart = cellAt(otherTape.cells, otherNode + startCell);
+  if (cellAt(otherTape.cells, otherNode + endCell) - otherStart !== length) return false;
+  const bytes = tape.bytes;
+  const otherBytes = otherTape.bytes;
   if (length > longCopy) {
     return bytes.compare(otherBytes, otherStart, otherStart + length, start, start + length) === 0;
   }
@@ -227,7 +228,8 @@ export function hashOfEscapedKey(bytes: Buffer, start: number, end: number): num
 }
 
 /**
- * FNV-1a over the bytes of a key. Every process draws a random start value, so that nobody can prepare keys that collide.
+ * FNV-1a over the bytes of a key. Every process draws a random start value, so that nobody can prepare keys that
+ * collide.
  */
 export const firstHash = Math.trunc(Math.random() * 0x7fffffff);
 export const hashFactor = 0x01000193;
