@@ -128,7 +128,7 @@ export async function fillDemo(
     await call('POST', chat, { agentId: disabledAgentId, message: 'Which claims are open?' });
   vendor.behave(answer);
   await call('POST', `${chat}-async`, { agentId, message: 'Summarize the price changes of this month.' });
-  await call('PUT', '/usage/demo/budgets/monthly', { period: 'month', limitUsd: '0.02' });
+  await call('PUT', '/usage/demo/budgets/monthly', { period: 'month', limitUsd: '0.05' });
   await call('POST', '/configuration/demo/configurations', [
     { key: 'currency', value: 'EUR', description: 'Of all prices' },
     { key: 'rates', value: { standard: 0.19, reduced: 0.07 } },

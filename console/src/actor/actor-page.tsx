@@ -4,15 +4,14 @@ import { readEntries } from '../api/history-reads.ts';
 import { useRequest } from '../api/requests.ts';
 import { Button, CopyButton } from '../components/buttons.tsx';
 import { PageHeader } from '../components/page.tsx';
-import { EmptyState, FailureBox, LoadingLine, Skeleton } from '../components/states.tsx';
-import { Pager } from '../components/table.tsx';
+import { EmptyState } from '../components/states.tsx';
 import { Name } from '../components/text.tsx';
-import { EmptyHistory, EntryList } from '../history/entry-list.tsx';
+import { Entries, WithEntry } from '../history/entries.tsx';
 import { FacetList } from '../history/facet-list.tsx';
 import { HistoryChart } from '../history/history-chart.tsx';
 import { historyOf } from '../history/history-view.ts';
 import { useQueryCheck } from '../history/query-faults.ts';
-import { Facets, OpenEntry, TermChips, TimePresets } from '../history/query-terms.tsx';
+import { Facets, TermChips, TimePresets } from '../history/query-terms.tsx';
 import { withTime } from '../query-text/edit-query.ts';
 import { Link, navigate, place, setParameters } from '../router/router.tsx';
 import '../history/history-page.css';
@@ -47,55 +46,37 @@ function OneActor({ name, rest }: { readonly name: string; readonly rest: string
   const withoutActor = (next: string) => navigate(historyOf(next));
 
   return (
-    <>
-      <div class={`history${entry === undefined ? '' : ' with-panel'}`}>
-        <PageHeader title={<Name text={name} />} lead="What this actor did">
-          <CopyButton what="the address of this view" label="Share" text={() => location.href} />
-          <Link to={historyOf(q)} class="button">
-            In the history
-          </Link>
-          <Button icon="refresh" onClick={() => setRound((count) => count + 1)}>
-            Refresh
-          </Button>
-        </PageHeader>
-        <div class="history-terms">
-          <TimePresets q={rest} onQuery={show} />
-          {fault === undefined ? <TermChips q={rest} onQuery={show} /> : undefined}
-        </div>
-        <HistoryChart q={accepted} round={round} onRange={(from, before) => show(withTime(rest, { from, before }))} />
-        <div class="history-columns">
-          <Facets summary="Narrow by type, entity or field">
-            <FacetList field="type" title="By type" counted={accepted} q={rest} round={round} onQuery={show} />
-            <FacetList field="entity" title="By entity" counted={accepted} q={rest} round={round} onQuery={show} />
-            <FacetList field="path" title="By field" counted={accepted} q={rest} round={round} onQuery={show} />
-          </Facets>
-          <section class="card history-entries" aria-label="Entries">
-            <LoadingLine active={list.isLoading} />
-            {list.error === undefined ? undefined : (
-              <FailureBox error={fault === undefined ? list.error : new Error(fault.message)} onRetry={list.reload} />
-            )}
-            {list.value === undefined ? (
-              list.error === undefined ? (
-                <Skeleton />
-              ) : undefined
-            ) : list.value.totalElements === 0 ? (
-              <EmptyHistory q={q} onQuery={withoutActor} />
-            ) : (
-              <EntryList entries={list.value.items} open={entry} />
-            )}
-            {list.value === undefined ? undefined : (
-              <Pager
-                page={page}
-                pages={list.value.totalPages}
-                onPage={(next) => setParameters({ page: next === 1 ? undefined : next })}
-              />
-            )}
-          </section>
-        </div>
+    <WithEntry entry={entry}>
+      <PageHeader title={<Name text={name} />} lead="What this actor did">
+        <CopyButton what="the address of this view" label="Share" text={() => location.href} />
+        <Link to={historyOf(q)} class="button">
+          In the history
+        </Link>
+        <Button icon="refresh" onClick={() => setRound((count) => count + 1)}>
+          Refresh
+        </Button>
+      </PageHeader>
+      <div class="history-terms">
+        <TimePresets q={rest} onQuery={show} />
+        {fault === undefined ? <TermChips q={rest} onQuery={show} /> : undefined}
       </div>
-      {entry === undefined ? undefined : (
-        <OpenEntry entry={entry} onClose={() => setParameters({ entry: undefined })} />
-      )}
-    </>
+      <HistoryChart q={accepted} round={round} onRange={(from, before) => show(withTime(rest, { from, before }))} />
+      <div class="history-columns">
+        <Facets summary="Narrow by type, entity or field">
+          <FacetList field="type" title="By type" counted={accepted} q={rest} round={round} onQuery={show} />
+          <FacetList field="entity" title="By entity" counted={accepted} q={rest} round={round} onQuery={show} />
+          <FacetList field="path" title="By field" counted={accepted} q={rest} round={round} onQuery={show} />
+        </Facets>
+        <Entries
+          list={list}
+          error={fault === undefined ? list.error : new Error(fault.message)}
+          page={page}
+          q={q}
+          open={entry}
+          onQuery={withoutActor}
+          onPage={(next) => setParameters({ page: next === 1 ? undefined : next })}
+        />
+      </div>
+    </WithEntry>
   );
 }

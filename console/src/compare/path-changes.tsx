@@ -28,7 +28,7 @@ export function PathChanges({ paths, below }: PathChangesProps) {
   const [part, setPart] = useState('');
   const found = useInSlices(() => findPaths(paths, part), [paths, part]).value;
   return (
-    <div class=" form-grid">
+    <div class="form-grid">
       {paths.length < minSearched ? undefined : (
         <div class="path-search">
           <input

@@ -5,7 +5,7 @@ import { CopyButton } from '../components/buttons.tsx';
 import { FormField } from '../components/forms.tsx';
 import { counted } from '../components/numbers.ts';
 import { PageHeader } from '../components/page.tsx';
-import { EmptyState, FailureBox, LoadingLine, Skeleton } from '../components/states.tsx';
+import { Answer, EmptyState, LoadingLine } from '../components/states.tsx';
 import { Name } from '../components/text.tsx';
 import { momentText } from '../components/times.ts';
 import { Time } from '../components/values.tsx';
@@ -143,52 +143,50 @@ interface FoundDocumentsProps {
 }
 
 function FoundDocuments({ text, entity, unchangedDays }: FoundDocumentsProps) {
-  const { value, error, isLoading, isCurrent, reload } = useRequest(
-    JSON.stringify([text, entity, unchangedDays]),
-    (signal) =>
-      findDocuments(
-        {
-          text,
-          entity: entity === '' ? undefined : entity,
-          changedBefore: unchangedDays === undefined ? undefined : momentText(Date.now() - unchangedDays * 86_400_000),
-          size,
-        },
-        signal,
-      ),
+  const found = useRequest(JSON.stringify([text, entity, unchangedDays]), (signal) =>
+    findDocuments(
+      {
+        text,
+        entity: entity === '' ? undefined : entity,
+        changedBefore: unchangedDays === undefined ? undefined : momentText(Date.now() - unchangedDays * 86_400_000),
+        size,
+      },
+      signal,
+    ),
   );
+  const { value } = found;
   return (
     <section class="card documents-found" aria-label="Documents">
-      <LoadingLine active={isLoading} />
-      <FailureBox error={error} onRetry={reload} />
-      {value === undefined ? (
-        error === undefined ? (
-          <Skeleton lines={8} />
-        ) : undefined
-      ) : value.length === 0 ? (
-        <EmptyState icon="document" title="No documents">
-          <p>Case does not matter, but a part in the middle of a word finds nothing.</p>
-        </EmptyState>
-      ) : (
-        <ul>
-          {value.map(({ entity: type, entityId, name, at }) => (
-            <li key={JSON.stringify([type, entityId])}>
-              <Link to={{ path: 'document', parameters: { entity: type, id: entityId } }} class="document-link">
-                <span class="document-name">
-                  <strong>
-                    <Name text={name ?? entityId} />
-                  </strong>{' '}
-                  <Name class="muted" text={name === undefined ? type : `${type} ${entityId}`} />
-                </span>
-                <span class="muted">
-                  <Time at={at} />
-                </span>
-              </Link>
-            </li>
-          ))}
-        </ul>
-      )}
+      <LoadingLine active={found.isLoading} />
+      <Answer of={found} lines={8}>
+        {(documents) =>
+          documents.length === 0 ? (
+            <EmptyState icon="document" title="No documents">
+              <p>Case does not matter, but a part in the middle of a word finds nothing.</p>
+            </EmptyState>
+          ) : (
+            <ul>
+              {documents.map(({ entity: type, entityId, name, at }) => (
+                <li key={JSON.stringify([type, entityId])}>
+                  <Link to={{ path: 'document', parameters: { entity: type, id: entityId } }} class="document-link">
+                    <span class="document-name">
+                      <strong>
+                        <Name text={name ?? entityId} />
+                      </strong>{' '}
+                      <Name class="muted" text={name === undefined ? type : `${type} ${entityId}`} />
+                    </span>
+                    <span class="muted">
+                      <Time at={at} />
+                    </span>
+                  </Link>
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </Answer>
       <p class="documents-count muted" role="status">
-        {value === undefined || !isCurrent
+        {value === undefined || !found.isCurrent
           ? ''
           : value.length === 0
             ? 'No documents'

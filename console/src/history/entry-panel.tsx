@@ -12,7 +12,7 @@ import { LinesView } from '../components/lines-view.tsx';
 import { counted } from '../components/numbers.ts';
 import { SidePanel } from '../components/overlays.tsx';
 import { Segments } from '../components/page.tsx';
-import { FailureBox, LoadingLine, Skeleton } from '../components/states.tsx';
+import { Answer, FailureBox, LoadingLine, Skeleton } from '../components/states.tsx';
 import { Name } from '../components/text.tsx';
 import { ChangeTypeMark, Time } from '../components/values.tsx';
 import { recorderText } from '../overview/overview-card.tsx';
@@ -47,7 +47,8 @@ const views: readonly (readonly [View, string])[] = [
 /** An entry in full, at an address of its own. */
 export function EntryPanel({ entry: ref, onClose }: EntryPanelProps) {
   const [view, setView] = useState<View>('changes');
-  const { value, error, isLoading, isCurrent, reload } = useRequest(ref, (signal) => readEntry(ref, signal));
+  const request = useRequest(ref, (signal) => readEntry(ref, signal));
+  const { value } = request;
   const shownViews = views.filter(([name]) => name !== 'document' || allows(historyAbilities.documents));
   return (
     <SidePanel
@@ -62,29 +63,26 @@ export function EntryPanel({ entry: ref, onClose }: EntryPanelProps) {
         </>
       }
     >
-      <LoadingLine active={isLoading} />
-      <FailureBox error={error} onRetry={reload} />
-      {value === undefined ? (
-        error === undefined ? (
-          <Skeleton />
-        ) : undefined
-      ) : isCurrent || isLoading ? (
-        <>
-          <EntryFacts entry={value} />
-          <Segments
-            class="entry-views"
-            label="What is shown of the entry"
-            choices={shownViews.map(([name, label]) =>
-              name === 'changes' ? [name, counted(value.paths.size, 'change')] : [name, label],
-            )}
-            chosen={view}
-            onChoose={setView}
-          />
-          {view === 'changes' ? <EntryChanges entry={value} /> : undefined}
-          {view === 'document' ? <EntryDocument entry={value} /> : undefined}
-          {view === 'json' ? <EntryJson entry={value} /> : undefined}
-        </>
-      ) : undefined}
+      <LoadingLine active={request.isLoading} />
+      <Answer of={request}>
+        {(entry) => (
+          <>
+            <EntryFacts entry={entry} />
+            <Segments
+              class="entry-views"
+              label="What is shown of the entry"
+              choices={shownViews.map(([name, label]) =>
+                name === 'changes' ? [name, counted(entry.paths.size, 'change')] : [name, label],
+              )}
+              chosen={view}
+              onChoose={setView}
+            />
+            {view === 'changes' ? <EntryChanges entry={entry} /> : undefined}
+            {view === 'document' ? <EntryDocument entry={entry} /> : undefined}
+            {view === 'json' ? <EntryJson entry={entry} /> : undefined}
+          </>
+        )}
+      </Answer>
     </SidePanel>
   );
 }

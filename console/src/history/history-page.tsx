@@ -4,22 +4,20 @@ import { type EntryPage, readEntries } from '../api/history-reads.ts';
 import { useRequest } from '../api/requests.ts';
 import { allows, historyAbilities } from '../api/session.ts';
 import { Button, CopyButton } from '../components/buttons.tsx';
-import { counted } from '../components/numbers.ts';
 import { PageHeader } from '../components/page.tsx';
-import { FailureBox, LoadingLine, later, Skeleton } from '../components/states.tsx';
-import { Pager } from '../components/table.tsx';
+import { later } from '../components/states.tsx';
 import { Name } from '../components/text.tsx';
 import { withTime } from '../query-text/edit-query.ts';
 import { setParameters } from '../router/router.tsx';
 import { rangeText } from '../views/saved-views.ts';
 import { OpenView, SaveViewButton } from '../views/views.tsx';
-import { EmptyHistory, EntryList } from './entry-list.tsx';
+import { Entries, WithEntry } from './entries.tsx';
 import { HistoryChart } from './history-chart.tsx';
 import { type HistoryView, historyView, sentQuery, showQuery } from './history-view.ts';
 import { isLive, turnLive, useLive } from './live-feed.ts';
 import { QueryBar } from './query-bar.tsx';
 import { isWords, useQueryCheck } from './query-faults.ts';
-import { Facets, OpenEntry, TermChips, TimePresets } from './query-terms.tsx';
+import { Facets, TermChips, TimePresets } from './query-terms.tsx';
 import './history-page.css';
 
 const size = 50;
@@ -70,92 +68,68 @@ function QueriedHistory({ view, saved, onRefresh }: QueriedHistoryProps) {
   };
   const turnTo = (next: number) => {
     setParameters({ page: next === 1 ? undefined : next, until: view.until ?? newest });
-    scrollTo({ top: 0 });
   };
 
   return (
-    <>
-      <div class={`history${entry === undefined ? '' : ' with-panel'}`}>
-        <PageHeader title={saved === undefined ? 'History' : <Name text={saved.name} />} lead={saved && leadOf(saved)}>
-          <SaveViewButton q={q} view={saved} disabled={isRefused} />
-          <CopyButton what="the address of this view" label="Share" text={() => location.href} />
-          <ExportButton q={sent} total={list.isCurrent ? list.value?.totalElements : undefined} />
-          {allows(historyAbilities.all) ? (
-            <Button
-              class="live-switch"
-              aria-pressed={isLive.value && !isRefused}
-              disabled={isRefused}
-              onClick={() => {
-                turnLive(!isLive.value);
-                if (isLive.value) refresh();
-              }}
-            >
-              Live
-            </Button>
-          ) : undefined}
-          <Button icon="refresh" onClick={refresh}>
-            Refresh
+    <WithEntry entry={entry}>
+      <PageHeader title={saved === undefined ? 'History' : <Name text={saved.name} />} lead={saved && leadOf(saved)}>
+        <SaveViewButton q={q} view={saved} disabled={isRefused} />
+        <CopyButton what="the address of this view" label="Share" text={() => location.href} />
+        <ExportButton q={sent} total={list.isCurrent ? list.value?.totalElements : undefined} />
+        {allows(historyAbilities.all) ? (
+          <Button
+            class="live-switch"
+            aria-pressed={isLive.value && !isRefused}
+            disabled={isRefused}
+            onClick={() => {
+              turnLive(!isLive.value);
+              if (isLive.value) refresh();
+            }}
+          >
+            Live
           </Button>
-        </PageHeader>
-        <QueryBar q={q} fault={fault} onSubmit={(next) => (next === q ? refresh() : showQuery(next))} />
-        <div class="history-terms">
-          <TimePresets q={q} onQuery={showQuery} />
-          {isRefused ? undefined : <TermChips q={q} onQuery={showQuery} />}
-        </div>
-        {isRefused ? (
-          isWords(q) ? (
-            <WordsOffer text={q.trim()} />
-          ) : undefined
-        ) : (
-          <>
-            <HistoryChart
-              q={accepted}
-              round={round}
-              onRange={(from, before) => showQuery(withTime(q, { from, before }))}
-            />
-            <div class="history-columns">
-              <Facets summary="Narrow by type, entity, actor or field">
-                <FacetLists counted={accepted} q={q} round={round} onQuery={showQuery} />
-              </Facets>
-              <section class="card history-entries" aria-label="Entries">
-                <LoadingLine active={list.isLoading} />
-                <FailureBox error={list.error} onRetry={list.reload} />
-                {isLive.value ? (
-                  <div class="live-place">
-                    <LiveLine view={live.view.value} onShow={refresh} />
-                  </div>
-                ) : undefined}
-                {list.error === undefined ? <Entries value={list.value} q={q} open={entry} /> : undefined}
-                {list.value === undefined || list.value.totalElements === 0 ? undefined : (
-                  <footer class="entries-footer">
-                    <span class="muted number">{counted(list.value.totalElements, 'entry', 'entries')}</span>
-                    <Pager page={page} pages={list.value.totalPages} onPage={turnTo} />
-                    <span class="muted key-hints">
-                      <kbd>j</kbd> <kbd>k</kbd> move · <kbd>Enter</kbd> opens
-                    </span>
-                  </footer>
-                )}
-              </section>
-            </div>
-          </>
-        )}
+        ) : undefined}
+        <Button icon="refresh" onClick={refresh}>
+          Refresh
+        </Button>
+      </PageHeader>
+      <QueryBar q={q} fault={fault} onSubmit={(next) => (next === q ? refresh() : showQuery(next))} />
+      <div class="history-terms">
+        <TimePresets q={q} onQuery={showQuery} />
+        {isRefused ? undefined : <TermChips q={q} onQuery={showQuery} />}
       </div>
-      {entry === undefined ? undefined : (
-        <OpenEntry entry={entry} onClose={() => setParameters({ entry: undefined })} />
+      {isRefused ? (
+        isWords(q) ? (
+          <WordsOffer text={q.trim()} />
+        ) : undefined
+      ) : (
+        <>
+          <HistoryChart
+            q={accepted}
+            round={round}
+            onRange={(from, before) => showQuery(withTime(q, { from, before }))}
+          />
+          <div class="history-columns">
+            <Facets summary="Narrow by type, entity, actor or field">
+              <FacetLists counted={accepted} q={q} round={round} onQuery={showQuery} />
+            </Facets>
+            <Entries list={list} page={page} q={q} open={entry} onQuery={showQuery} onPage={turnTo}>
+              {isLive.value ? (
+                <div class="live-place">
+                  <LiveLine view={live.view.value} onShow={refresh} />
+                </div>
+              ) : undefined}
+            </Entries>
+          </div>
+        </>
       )}
-    </>
+    </WithEntry>
   );
 }
 
 /** Whether the page still shows the saved view, or what has become of its query. */
 function leadOf({ range }: SavedView): string {
   return historyView.value.q === '' ? `A saved view of ${rangeText(range)}` : 'A saved view, with another query';
-}
-
-function Entries({ value, q, open }: { value: EntryPage | undefined; q: string; open: string | undefined }) {
-  if (value === undefined) return <Skeleton lines={12} />;
-  if (value.totalElements === 0) return <EmptyHistory q={q} onQuery={showQuery} />;
-  return <EntryList entries={value.items} open={open} />;
 }
 
 /** The time of the newest entry when the query was first shown. Pages after the first stay behind it. */

@@ -106,6 +106,3 @@ export function Facets({ summary, children }: { readonly summary: string; readon
     </details>
   );
 }
-
-/** The detail of an entry. */
-export const OpenEntry = later(async () => (await import('./entry-panel.tsx')).EntryPanel);

@@ -5,13 +5,14 @@ import { session } from '../api/session.ts';
 import { CopyButton, SaveButton } from '../components/buttons.tsx';
 import { counted, countText } from '../components/numbers.ts';
 import { Card, PageHeader } from '../components/page.tsx';
-import { EmptyState, FailureBox, LoadingLine, Skeleton } from '../components/states.tsx';
+import { Answer, EmptyState, LoadingLine } from '../components/states.tsx';
 import { Name } from '../components/text.tsx';
 import { Time } from '../components/values.tsx';
 
 /** How far the history is sealed, and what to take away to find out later whether it was altered. */
 export function ProofView() {
-  const { value, error, isLoading, reload } = useRequest('proof', (signal) => annals().proofs.state({ signal }));
+  const state = useRequest('proof', (signal) => annals().proofs.state({ signal }));
+  const { value, error } = state;
   const isMissing = error instanceof ApiError && error.status === 404;
   return (
     <div class="stack">
@@ -21,15 +22,14 @@ export function ProofView() {
       >
         {value === undefined ? undefined : <TakeAway log={value} />}
       </PageHeader>
-      <LoadingLine active={isLoading} />
+      <LoadingLine active={state.isLoading} />
       {isMissing ? (
         <EmptyState icon="clock" title="This history is not sealed yet">
           <p>{error.message}</p>
         </EmptyState>
-      ) : error === undefined ? undefined : (
-        <FailureBox error={error} onRetry={reload} />
+      ) : (
+        <Answer of={state}>{(log) => <Sealed log={log} />}</Answer>
       )}
-      {value === undefined ? error === undefined ? <Skeleton /> : undefined : <Sealed log={value} />}
     </div>
   );
 }

@@ -68,7 +68,7 @@ export function ApprovalDialog({ agent: { id }, server: { name }, onClose, onSav
       <Answer of={read}>
         {({ offer }) => (offer.tools.length === 0 ? <p>The server offers no tools.</p> : undefined)}
       </Answer>
-      <div class=" form-grid">
+      <div class="form-grid">
         {value?.offer.tools.map((tool) => (
           <ToolChoice
             key={tool.name}

@@ -122,7 +122,7 @@ function Messages({
   return (
     <>
       {messages.map(({ role, content }, index) => (
-        <div key={index} class=" stack-small">
+        <div key={index} class="stack-small">
           <div class="completion-role">
             <select
               class="control"
