@@ -1,7 +1,6 @@
-import { useState } from 'preact/hooks';
 import type { DocumentState } from '../api/history-reads.ts';
 import { useRequest } from '../api/requests.ts';
-import { Button } from '../components/buttons.tsx';
+import { DialogButton } from '../components/overlays.tsx';
 import { later } from '../components/states.tsx';
 import { isOwnType, writableKind } from './own-documents.ts';
 
@@ -17,7 +16,6 @@ interface BringBackButtonProps {
 /** Brings back a document of the service, for those who may write it. Those of other applications are only recorded. */
 export function BringBackButton({ state, onDone }: BringBackButtonProps) {
   const { entity, entityId } = state;
-  const [isOpen, setOpen] = useState(false);
   const kind = writableKind(entity);
   const own = useRequest(kind === 'instance' ? entity : undefined, (signal) => isOwnType(entity, signal));
   if (kind === undefined || (kind === 'instance' && own.value !== true)) return null;
@@ -25,21 +23,22 @@ export function BringBackButton({ state, onDone }: BringBackButtonProps) {
   if (!state.complete) {
     return <p class="muted">It cannot be brought back as it was then: not all of it is known.</p>;
   }
+  const then = state.document;
   return (
-    <>
-      <Button icon="history" aria-haspopup="dialog" onClick={() => setOpen(true)}>
-        Bring back
-      </Button>
-      {isOpen ? (
+    <DialogButton
+      icon="history"
+      dialog={(close) => (
         <BringBackDialog
           kind={kind}
           document={{ entity, entityId }}
-          then={state.document}
+          then={then}
           at={state.lastChange?.at}
-          onClose={() => setOpen(false)}
+          onClose={close}
           onDone={onDone}
         />
-      ) : undefined}
-    </>
+      )}
+    >
+      Bring back
+    </DialogButton>
   );
 }

@@ -103,6 +103,21 @@ export function Dialog({ title, onClose, children, actions, footer }: DialogProp
   );
 }
 
+interface DialogButtonProps extends ComponentProps<typeof Button> {
+  readonly dialog: (close: () => void) => ComponentChildren;
+}
+
+/** A button that opens a dialog. */
+export function DialogButton({ dialog, ...button }: DialogButtonProps) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <Button {...button} aria-haspopup="dialog" onClick={() => setOpen(true)} />
+      {isOpen ? dialog(() => setOpen(false)) : undefined}
+    </>
+  );
+}
+
 interface ConfirmButtonProps extends ComponentProps<typeof Button> {
   readonly ask: {
     readonly title: string;
@@ -116,16 +131,15 @@ interface ConfirmButtonProps extends ComponentProps<typeof Button> {
 
 /** A button that asks before something is lost. */
 export function ConfirmButton({ ask: { title, label = 'Delete', run, body }, ...button }: ConfirmButtonProps) {
-  const [isAsking, setAsking] = useState(false);
   return (
-    <>
-      <Button {...button} onClick={() => setAsking(true)} />
-      {isAsking ? (
-        <Dialog title={title} onClose={() => setAsking(false)} actions={[{ label, kind: 'danger', run }]}>
+    <DialogButton
+      {...button}
+      dialog={(close) => (
+        <Dialog title={title} onClose={close} actions={[{ label, kind: 'danger', run }]}>
           {body}
         </Dialog>
-      ) : undefined}
-    </>
+      )}
+    />
   );
 }
 

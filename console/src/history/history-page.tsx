@@ -4,6 +4,7 @@ import { type EntryPage, readEntries } from '../api/history-reads.ts';
 import { useRequest } from '../api/requests.ts';
 import { allows, historyAbilities } from '../api/session.ts';
 import { Button, CopyButton } from '../components/buttons.tsx';
+import { DialogButton } from '../components/overlays.tsx';
 import { PageHeader } from '../components/page.tsx';
 import { later } from '../components/states.tsx';
 import { Name } from '../components/text.tsx';
@@ -25,6 +26,9 @@ const size = 50;
 // They come after the entries.
 const FacetLists = later(async () => (await import('./facet-list.tsx')).FacetLists);
 const LiveLine = later(async () => (await import('./live-line.tsx')).LiveLine);
+const ExportDialog = later(async () => (await import('./export-dialog.tsx')).ExportDialog);
+/** What some words find. */
+const WordsOffer = later(async () => (await import('../find/found-words.tsx')).FoundWords);
 
 /** Everything that changed: a query, its matches over time, and its entries. */
 export function HistoryPage() {
@@ -59,6 +63,7 @@ function QueriedHistory({ view, saved, onRefresh }: QueriedHistoryProps) {
   });
   const { fault, accepted } = useQueryCheck(list, { q, sent });
   const isRefused = fault !== undefined;
+  const total = list.isCurrent ? list.value?.totalElements : undefined;
   const newest = useNewest(list.isCurrent ? list.value : undefined, sent);
 
   const refresh = () => {
@@ -75,7 +80,13 @@ function QueriedHistory({ view, saved, onRefresh }: QueriedHistoryProps) {
       <PageHeader title={saved === undefined ? 'History' : <Name text={saved.name} />} lead={saved && leadOf(saved)}>
         <SaveViewButton q={q} view={saved} disabled={isRefused} />
         <CopyButton what="the address of this view" label="Share" text={() => location.href} />
-        <ExportButton q={sent} total={list.isCurrent ? list.value?.totalElements : undefined} />
+        <DialogButton
+          icon="download"
+          disabled={total === undefined}
+          dialog={(close) => <ExportDialog q={sent} total={total ?? 0} onClose={close} />}
+        >
+          Export
+        </DialogButton>
         {allows(historyAbilities.all) ? (
           <Button
             class="live-switch"
@@ -139,27 +150,3 @@ function useNewest(value: EntryPage | undefined, sent: string): string | undefin
   if (value?.page === 1) known.current = { sent, newest: value.items[0]?.at };
   return until ?? known.current.newest;
 }
-
-const ExportDialog = later(async () => (await import('./export-dialog.tsx')).ExportDialog);
-
-interface ExportButtonProps {
-  readonly q: string;
-  /** How many entries the query finds now; undefined while that is not known. */
-  readonly total: number | undefined;
-}
-
-/** Opens the dialog for an export. */
-function ExportButton({ q, total }: ExportButtonProps) {
-  const [isOpen, setOpen] = useState(false);
-  return (
-    <>
-      <Button icon="download" disabled={total === undefined} onClick={() => setOpen(true)}>
-        Export
-      </Button>
-      {isOpen ? <ExportDialog q={q} total={total ?? 0} onClose={() => setOpen(false)} /> : undefined}
-    </>
-  );
-}
-
-/** What some words find. */
-const WordsOffer = later(async () => (await import('../find/found-words.tsx')).FoundWords);

@@ -5,7 +5,7 @@ import { useRequest } from '../api/requests.ts';
 import { Button, CopyButton, WorkButton } from '../components/buttons.tsx';
 import { TextField } from '../components/forms.tsx';
 import { counted, countText } from '../components/numbers.ts';
-import { ConfirmButton, Dialog } from '../components/overlays.tsx';
+import { ConfirmButton, Dialog, DialogButton } from '../components/overlays.tsx';
 import { Fact } from '../components/page.tsx';
 import { FailureBox, Progress } from '../components/states.tsx';
 import { Name } from '../components/text.tsx';
@@ -24,10 +24,8 @@ interface SubscriptionProps {
 export function SubscriptionActions({ subscription, onChanged }: SubscriptionProps) {
   const { id, name, state } = subscription;
   const { type } = targetOf(subscription);
-  const [open, setOpen] = useState<'test' | 'replay'>();
   const [shown, setShown] = useState<ShownKey>();
   if (!mayManage()) return null;
-  const close = () => setOpen(undefined);
   const pause = async () => {
     await annals().subscriptions.pause(id);
     tell(`${name} is paused.`);
@@ -35,9 +33,9 @@ export function SubscriptionActions({ subscription, onChanged }: SubscriptionPro
   };
   return (
     <>
-      <Button icon="send" onClick={() => setOpen('test')}>
+      <DialogButton icon="send" dialog={(close) => <TestDialog id={id} onClose={close} onTested={onChanged} />}>
         Test
-      </Button>
+      </DialogButton>
       {state === 'active' || state === 'retrying' ? (
         <WorkButton icon="stop" run={pause}>
           Pause
@@ -49,9 +47,12 @@ export function SubscriptionActions({ subscription, onChanged }: SubscriptionPro
             Edit
           </Button>
           {type === 'email' ? undefined : (
-            <Button icon="history" onClick={() => setOpen('replay')}>
+            <DialogButton
+              icon="history"
+              dialog={(close) => <ReplayDialog id={id} onClose={close} onStarted={onChanged} />}
+            >
               Replay…
-            </Button>
+            </DialogButton>
           )}
         </>
       ) : undefined}
@@ -89,8 +90,6 @@ export function SubscriptionActions({ subscription, onChanged }: SubscriptionPro
           ),
         }}
       />
-      {open === 'test' ? <TestDialog id={id} onClose={close} onTested={onChanged} /> : undefined}
-      {open === 'replay' ? <ReplayDialog id={id} onClose={close} onStarted={onChanged} /> : undefined}
       {shown === undefined ? undefined : (
         <SecretDialog
           shown={shown}

@@ -2,10 +2,10 @@ import type { Subscription } from '@annals/client';
 import { useState } from 'preact/hooks';
 import { annals } from '../api/annals.ts';
 import { allows, readsHistory } from '../api/session.ts';
-import { Button, WorkButton } from '../components/buttons.tsx';
+import { WorkButton } from '../components/buttons.tsx';
 import { SelectField } from '../components/forms.tsx';
 import { Icon } from '../components/icon.tsx';
-import { Dialog } from '../components/overlays.tsx';
+import { Dialog, DialogButton } from '../components/overlays.tsx';
 import { Badge } from '../components/states.tsx';
 import { tell } from '../components/toasts.ts';
 import { beginnings, inputOfCurrent } from './subscription-draft.ts';
@@ -83,7 +83,6 @@ export function WhyStopped({ subscription, onChanged }: SubscriptionProps) {
 }
 
 function StopAction({ subscription, onChanged }: SubscriptionProps) {
-  const [isAsking, setAsking] = useState(false);
   const { id, name, reason } = subscription;
   if (!mayChange() || reason === 'disabled') return null;
   const act = (work: () => Promise<unknown>, words: string) => async () => {
@@ -99,10 +98,9 @@ function StopAction({ subscription, onChanged }: SubscriptionProps) {
     return <WorkButton run={act(() => annals().subscriptions.resume(id), `${name} is resumed.`)}>Resume</WorkButton>;
   }
   return (
-    <>
-      <Button onClick={() => setAsking(true)}>Resume</Button>
-      {isAsking ? <ResumeDialog id={id} onClose={() => setAsking(false)} onResumed={onChanged} /> : undefined}
-    </>
+    <DialogButton dialog={(close) => <ResumeDialog id={id} onClose={close} onResumed={onChanged} />}>
+      Resume
+    </DialogButton>
   );
 }
 

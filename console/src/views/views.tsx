@@ -3,8 +3,8 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { useRequest } from '../api/requests.ts';
 import { allows, historyAbilities } from '../api/session.ts';
-import { Button } from '../components/buttons.tsx';
 import { Icon } from '../components/icon.tsx';
+import { DialogButton } from '../components/overlays.tsx';
 import { EmptyState, FailureBox, later, Skeleton } from '../components/states.tsx';
 import { Name } from '../components/text.tsx';
 import { queryOfDocument } from '../history/document-queries.ts';
@@ -92,14 +92,10 @@ interface SaveViewButtonProps {
 
 /** Saves the query with its time under a name. Only those who may write views see it. */
 export function SaveViewButton({ q, view, disabled }: SaveViewButtonProps) {
-  const [isOpen, setOpen] = useState(false);
   if (!writesViews()) return null;
   return (
-    <>
-      <Button icon="plus" aria-haspopup="dialog" disabled={disabled} onClick={() => setOpen(true)}>
-        Save view
-      </Button>
-      {isOpen ? <SaveView q={q} view={view} onClose={() => setOpen(false)} /> : undefined}
-    </>
+    <DialogButton icon="plus" disabled={disabled} dialog={(close) => <SaveView q={q} view={view} onClose={close} />}>
+      Save view
+    </DialogButton>
   );
 }
