@@ -95,35 +95,35 @@ export function TextArea({ value, rows, onText, area, ...field }: TextAreaProps)
   );
 }
 
-interface SelectFieldProps<Value extends string> extends FieldProps {
+interface SelectProps<Value extends string> {
+  readonly id?: string;
+  readonly class?: string;
+  readonly 'aria-label'?: string;
   readonly value: Value;
-  readonly disabled?: boolean;
+  readonly disabled?: boolean | undefined;
   /** The values with their words. */
   readonly choices: readonly (readonly [value: Value, words: string])[];
   readonly onChoose: (value: Value) => void;
 }
 
-/** One of several values in a form. */
-export function SelectField<Value extends string>(props: SelectFieldProps<Value>) {
-  const { value, disabled = false, choices, onChoose, ...field } = props;
+/** One of several values. */
+export function Select<Value extends string>({ choices, onChoose, ...control }: SelectProps<Value>) {
   return (
-    <FormField {...field}>
-      {(control) => (
-        <select
-          {...control}
-          value={value}
-          disabled={disabled}
-          onChange={(event) => onChoose(event.currentTarget.value as Value)}
-        >
-          {choices.map(([choice, words]) => (
-            <option key={choice} value={choice}>
-              {words}
-            </option>
-          ))}
-        </select>
-      )}
-    </FormField>
+    <select {...control} onChange={(event) => onChoose(event.currentTarget.value as Value)}>
+      {choices.map(([choice, words]) => (
+        <option key={choice} value={choice}>
+          {words}
+        </option>
+      ))}
+    </select>
   );
+}
+
+/** One of several values in a form. */
+export function SelectField<Value extends string>(props: SelectProps<Value> & FieldProps) {
+  const { value, disabled, choices, onChoose, ...field } = props;
+  const chosen = { value, disabled, choices, onChoose };
+  return <FormField {...field}>{(control) => <Select {...control} {...chosen} />}</FormField>;
 }
 
 interface RowsFieldProps<Row> extends FieldProps {

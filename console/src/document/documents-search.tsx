@@ -2,7 +2,7 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { findDocuments, readNames } from '../api/history-reads.ts';
 import { useRequest } from '../api/requests.ts';
 import { CopyButton } from '../components/buttons.tsx';
-import { FormField } from '../components/forms.tsx';
+import { FormField, SelectField } from '../components/forms.tsx';
 import { counted } from '../components/numbers.ts';
 import { PageHeader } from '../components/page.tsx';
 import { Answer, EmptyState, LoadingLine } from '../components/states.tsx';
@@ -22,10 +22,11 @@ const pause = 150;
 /** The service lists so many at once. */
 const size = 100;
 
-const times: readonly (readonly [days: number, words: string])[] = [
-  [30, '30 days'],
-  [90, '90 days'],
-  [365, 'a year'],
+const times: readonly (readonly [days: string, words: string])[] = [
+  ['', 'any time'],
+  ['30', '30 days'],
+  ['90', '90 days'],
+  ['365', 'a year'],
 ];
 
 /** Finds documents by their names and ids, and those that have not changed for some time. */
@@ -104,26 +105,17 @@ export function DocumentsSearch({ unknown }: DocumentsSearchProps) {
             <option key={name} value={name} />
           ))}
         </datalist>
-        <FormField label="Unchanged for" hint="Counted from its last change.">
-          {(control) => (
-            <select
-              {...control}
-              value={unchangedDays ?? ''}
-              onChange={({ currentTarget: { value } }) => {
-                // Text that is not in the address yet must not be lost when the address changes.
-                inAddress.current = { text, entity };
-                navigate(documentsOf({ text, entity, unchangedDays: value === '' ? undefined : Number(value) }));
-              }}
-            >
-              <option value="">any time</option>
-              {times.map(([days, words]) => (
-                <option key={days} value={days}>
-                  {words}
-                </option>
-              ))}
-            </select>
-          )}
-        </FormField>
+        <SelectField
+          label="Unchanged for"
+          hint="Counted from its last change."
+          value={String(unchangedDays ?? '')}
+          choices={times}
+          onChoose={(days) => {
+            // Text that is not in the address yet must not be lost when the address changes.
+            inAddress.current = { text, entity };
+            navigate(documentsOf({ text, entity, unchangedDays: days === '' ? undefined : Number(days) }));
+          }}
+        />
       </search>
       <FoundDocuments text={view.text.trim()} entity={view.entity.trim()} unchangedDays={unchangedDays} />
     </>

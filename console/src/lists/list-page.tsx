@@ -1,10 +1,11 @@
 import { ApiError, type CursorPage, type ListParameters } from '@annals/client';
 import type { ComponentChildren } from 'preact';
-import { useLayoutEffect, useState } from 'preact/hooks';
+import { useId, useLayoutEffect, useState } from 'preact/hooks';
 import { quoted } from '../../../src/query/written.ts';
 import { type Requested, useRequest } from '../api/requests.ts';
 import { readsHistory } from '../api/session.ts';
 import { Button } from '../components/buttons.tsx';
+import { Select } from '../components/forms.tsx';
 import { Icon, type IconName } from '../components/icon.tsx';
 import { counted } from '../components/numbers.ts';
 import { PageHeader } from '../components/page.tsx';
@@ -247,6 +248,7 @@ interface FieldChoiceProps {
 
 /** Chooses a value of a field. The term is written into the filter, in place of the one that was chosen before. */
 function FieldChoice({ list: { filter, setFilter }, field, values }: FieldChoiceProps) {
+  const id = useId();
   const termOf = (value: string) => `${field}:${quoted(value)}`;
   const chosen = values.find((value) => has(filter, termOf(value))) ?? '';
   const choose = (value: string) => {
@@ -254,17 +256,17 @@ function FieldChoice({ list: { filter, setFilter }, field, values }: FieldChoice
     setFilter(value === '' ? rest : `${rest} ${termOf(value)}`.trim());
   };
   return (
-    <label class={`field-choice${chosen === '' ? '' : ' chosen'}`}>
-      <Name text={field} />
-      <select value={chosen} onChange={(event) => choose(event.currentTarget.value)}>
-        <option value="">any</option>
-        {values.map((value) => (
-          <option key={value} value={value}>
-            {value}
-          </option>
-        ))}
-      </select>
-    </label>
+    <div class={`field-choice${chosen === '' ? '' : ' chosen'}`}>
+      <label for={id}>
+        <Name text={field} />
+      </label>
+      <Select
+        id={id}
+        value={chosen}
+        choices={[['', 'any'], ...values.map((value) => [value, value] as const)]}
+        onChoose={choose}
+      />
+    </div>
   );
 }
 

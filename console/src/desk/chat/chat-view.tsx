@@ -5,7 +5,7 @@ import { annals } from '../../api/annals.ts';
 import { useRequest } from '../../api/requests.ts';
 import { allows } from '../../api/session.ts';
 import { Button } from '../../components/buttons.tsx';
-import { FormField } from '../../components/forms.tsx';
+import { FormField, SelectField } from '../../components/forms.tsx';
 import { PageHeader } from '../../components/page.tsx';
 import { EmptyState, FailureBox } from '../../components/states.tsx';
 import { Link, place, setParameters } from '../../router/router.tsx';
@@ -193,23 +193,18 @@ function ChosenOfList({ agentId, isFixed, onChoose }: AgentChoiceProps) {
   );
   const agents = value?.items ?? [];
   const isListed = agents.some(({ id }) => id === agentId);
+  const unlisted = [agentId, agentId === '' ? 'Choose an agent' : agentId] as const;
   return (
     <>
       <FailureBox error={error} onRetry={reload} />
       <div class="agent-choice">
-        <FormField label="Agent" hint={isFixed ? 'Another agent begins a new session.' : undefined}>
-          {(control) => (
-            <select {...control} value={agentId} onChange={(event) => onChoose(event.currentTarget.value)}>
-              {agentId === '' ? <option value="">Choose an agent</option> : undefined}
-              {agentId === '' || isListed ? undefined : <option value={agentId}>{agentId}</option>}
-              {agents.map((agent) => (
-                <option key={agent.id} value={agent.id}>
-                  {agentTitle(agent)}
-                </option>
-              ))}
-            </select>
-          )}
-        </FormField>
+        <SelectField
+          label="Agent"
+          hint={isFixed ? 'Another agent begins a new session.' : undefined}
+          value={agentId}
+          choices={[...(isListed ? [] : [unlisted]), ...agents.map((agent) => [agent.id, agentTitle(agent)] as const)]}
+          onChoose={onChoose}
+        />
       </div>
     </>
   );

@@ -4,6 +4,7 @@ import { annals } from '../../api/annals.ts';
 import { isAborted } from '../../api/failure.ts';
 import { useRequest } from '../../api/requests.ts';
 import { Button, CopyButton } from '../../components/buttons.tsx';
+import { Select } from '../../components/forms.tsx';
 import { countText } from '../../components/numbers.ts';
 import { Card, PageHeader } from '../../components/page.tsx';
 import { QuotaBars } from '../../components/quota-bars.tsx';
@@ -124,18 +125,13 @@ function Messages({
       {messages.map(({ role, content }, index) => (
         <div key={index} class="stack-small">
           <div class="completion-role">
-            <select
+            <Select
               class="control"
               aria-label={`Role of message ${index + 1}`}
               value={role}
-              onChange={(event) => change(index, { role: event.currentTarget.value as Role })}
-            >
-              {roles.map(([value, label]) => (
-                <option key={value} value={value}>
-                  {label}
-                </option>
-              ))}
-            </select>
+              choices={roles}
+              onChoose={(chosen) => change(index, { role: chosen })}
+            />
             <Button
               kind="quiet"
               icon="close"

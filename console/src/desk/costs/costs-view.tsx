@@ -5,6 +5,7 @@ import { AgentName } from '../../agent-names/agent-names.tsx';
 import { annals } from '../../api/annals.ts';
 import { useRequest } from '../../api/requests.ts';
 import { BarChart } from '../../charts/bar-chart.tsx';
+import { Select } from '../../components/forms.tsx';
 import { counted, countText, dollarsText } from '../../components/numbers.ts';
 import { PageHeader } from '../../components/page.tsx';
 import { Answer, EmptyState, LoadingLine } from '../../components/states.tsx';
@@ -32,30 +33,20 @@ export function CostsView() {
   return (
     <>
       <PageHeader title="Costs" lead="What calls of models cost, by UTC days. Totals are never deleted.">
-        <select
+        <Select
           class="control costs-choice"
           aria-label="By"
           value={by}
-          onChange={(event) => setParameters({ by: event.currentTarget.value })}
-        >
-          {seenBys.map((name) => (
-            <option key={name} value={name}>
-              By {words[name].toLowerCase()}
-            </option>
-          ))}
-        </select>
-        <select
+          choices={seenBys.map((name) => [name, `By ${words[name].toLowerCase()}`])}
+          onChoose={(name) => setParameters({ by: name })}
+        />
+        <Select
           class="control costs-choice"
           aria-label="Time"
-          value={days}
-          onChange={(event) => setParameters({ days: event.currentTarget.value })}
-        >
-          {ranges.map((range) => (
-            <option key={range} value={range}>
-              {range} days
-            </option>
-          ))}
-        </select>
+          value={String(days)}
+          choices={ranges.map((range) => [String(range), `${range} days`])}
+          onChoose={(range) => setParameters({ days: range })}
+        />
       </PageHeader>
       <section class="card" aria-busy={costs.isLoading}>
         <LoadingLine active={costs.isLoading} />
