@@ -43,7 +43,7 @@ const kinds = {
 type FieldProps = Omit<FormFieldProps, 'children'>;
 
 interface TextFieldProps extends FieldProps {
-  readonly kind: keyof typeof kinds;
+  readonly kind?: keyof typeof kinds;
   readonly value: string;
   readonly onText: (text: string) => void;
   readonly placeholder?: string | undefined;
@@ -58,7 +58,7 @@ export function TextField({ kind, value, placeholder, onText, input, ...field }:
       {(control) => (
         <input
           {...control}
-          {...(kinds[kind] as object)}
+          {...((kind && kinds[kind]) as object)}
           {...(input as object)}
           placeholder={placeholder}
           value={value}

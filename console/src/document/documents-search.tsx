@@ -2,7 +2,7 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { findDocuments, readNames } from '../api/history-reads.ts';
 import { useRequest } from '../api/requests.ts';
 import { CopyButton } from '../components/buttons.tsx';
-import { FormField, SelectField } from '../components/forms.tsx';
+import { SelectField, TextField } from '../components/forms.tsx';
 import { counted } from '../components/numbers.ts';
 import { PageHeader } from '../components/page.tsx';
 import { Answer, EmptyState, LoadingLine } from '../components/states.tsx';
@@ -77,29 +77,20 @@ export function DocumentsSearch({ unknown }: DocumentsSearchProps) {
         </p>
       )}
       <search class="card card-body documents-search">
-        <FormField label="Name or id" hint="The beginning of an id, or of words of a name.">
-          {(control) => (
-            <input
-              {...control}
-              ref={input}
-              autocomplete="off"
-              spellcheck={false}
-              value={text}
-              onInput={(event) => setWritten({ text: event.currentTarget.value, entity })}
-            />
-          )}
-        </FormField>
-        <FormField label="Type" hint="Such as order. Empty: any.">
-          {(control) => (
-            <input
-              {...control}
-              list={list}
-              autocomplete="off"
-              value={entity}
-              onInput={(event) => setWritten({ text, entity: event.currentTarget.value })}
-            />
-          )}
-        </FormField>
+        <TextField
+          label="Name or id"
+          hint="The beginning of an id, or of words of a name."
+          input={{ ref: input, autocomplete: 'off', spellcheck: false }}
+          value={text}
+          onText={(next) => setWritten({ text: next, entity })}
+        />
+        <TextField
+          label="Type"
+          hint="Such as order. Empty: any."
+          input={{ list, autocomplete: 'off' }}
+          value={entity}
+          onText={(next) => setWritten({ text, entity: next })}
+        />
         <datalist id={list}>
           {types.map((name) => (
             <option key={name} value={name} />

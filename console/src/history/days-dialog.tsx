@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { FormField } from '../components/forms.tsx';
+import { TextField } from '../components/forms.tsx';
 import { Dialog } from '../components/overlays.tsx';
 import { momentOf, momentText, startOfDay, type TimeBounds, zoneName } from '../components/times.ts';
 
@@ -27,20 +27,14 @@ export function DaysDialog({ onClose, onChoose }: { onClose: () => void; onChoos
     <Dialog title="Days and times" onClose={onClose} actions={[{ label: 'Show', isReady: isOrdered, run }]}>
       <div class="days-fields">
         {fields.map(([name, label, type]) => (
-          <FormField
+          <TextField
             key={name}
             label={label}
             error={name === 'last' && range.from >= range.before ? 'The end is before the beginning.' : undefined}
-          >
-            {(control) => (
-              <input
-                {...control}
-                type={type}
-                value={chosen[name]}
-                onInput={(event) => setChosen({ ...chosen, [name]: event.currentTarget.value })}
-              />
-            )}
-          </FormField>
+            input={{ type }}
+            value={chosen[name]}
+            onText={(text) => setChosen({ ...chosen, [name]: text })}
+          />
         ))}
       </div>
       <p class="muted">Without a time the whole day is meant. Days and times are those of {zoneName()}.</p>

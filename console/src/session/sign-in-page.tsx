@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { type Credentials, readSession, sessionEnded, signIn, signsInPeople } from '../api/session.ts';
 import { Brand } from '../app/shell.tsx';
 import { Button } from '../components/buttons.tsx';
-import { FormField } from '../components/forms.tsx';
+import { TextField } from '../components/forms.tsx';
 import { FailureBox } from '../components/states.tsx';
 import { basePath } from '../router/router.tsx';
 import './sign-in-page.css';
@@ -60,33 +60,24 @@ export function SignInPage({ link }: { readonly link: string | undefined }) {
           </>
         ) : undefined}
         {error === undefined ? undefined : <Refusal error={error} byLink={link !== undefined} />}
-        <FormField label="Client id">
-          {(control) => (
-            <input
-              {...control}
-              name="username"
-              autocomplete="username"
-              autocapitalize="none"
-              spellcheck={false}
-              required
-              value={clientId}
-              onInput={(event) => setClientId(event.currentTarget.value)}
-            />
-          )}
-        </FormField>
-        <FormField label="Client secret">
-          {(control) => (
-            <input
-              {...control}
-              name="password"
-              type="password"
-              autocomplete="current-password"
-              required
-              value={clientSecret}
-              onInput={(event) => setClientSecret(event.currentTarget.value)}
-            />
-          )}
-        </FormField>
+        <TextField
+          label="Client id"
+          input={{
+            name: 'username',
+            autocomplete: 'username',
+            autocapitalize: 'none',
+            spellcheck: false,
+            required: true,
+          }}
+          value={clientId}
+          onText={setClientId}
+        />
+        <TextField
+          label="Client secret"
+          input={{ name: 'password', type: 'password', autocomplete: 'current-password', required: true }}
+          value={clientSecret}
+          onText={setClientSecret}
+        />
         <Button kind={signsInPeople ? 'plain' : 'primary'} type="submit" disabled={isBusy}>
           {isBusy ? 'Signing in …' : 'Sign in'}
         </Button>

@@ -1,5 +1,5 @@
 import type { Subscription } from '@annals/client';
-import { CheckField, FormField, HeadersField, SelectField, TextArea, TextField } from '../components/forms.tsx';
+import { CheckField, FormField, HeadersField, Select, SelectField, TextArea, TextField } from '../components/forms.tsx';
 import { Card } from '../components/page.tsx';
 import { type DurationUnit, durationUnits } from '../components/times.ts';
 import { beginnings, keepsSecret, type SubscriptionDraft, type SubscriptionFaults } from './subscription-draft.ts';
@@ -93,17 +93,12 @@ function MaximumAge({ draft: { maxAge }, faults, onChange }: SubscriptionFormPro
             value={maxAge.count}
             onInput={(event) => onChange({ maxAge: { ...maxAge, count: event.currentTarget.value } })}
           />
-          <select
+          <Select
             aria-label={`${label}: unit`}
             value={maxAge.unit}
-            onChange={(event) => onChange({ maxAge: { ...maxAge, unit: event.currentTarget.value as DurationUnit } })}
-          >
-            {Object.keys(durationUnits).map((unit) => (
-              <option key={unit} value={unit}>
-                {unit}
-              </option>
-            ))}
-          </select>
+            choices={(Object.keys(durationUnits) as DurationUnit[]).map((unit) => [unit, unit])}
+            onChoose={(unit) => onChange({ maxAge: { ...maxAge, unit } })}
+          />
         </div>
       )}
     </FormField>

@@ -2,7 +2,7 @@ import { ApiError, type SavedView } from '@annals/client';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { annals } from '../api/annals.ts';
 import { Button } from '../components/buttons.tsx';
-import { FormField, SelectField } from '../components/forms.tsx';
+import { SelectField, TextField } from '../components/forms.tsx';
 import { ConfirmButton, Dialog, type DialogAction } from '../components/overlays.tsx';
 import { FailureBox } from '../components/states.tsx';
 import { Name } from '../components/text.tsx';
@@ -206,20 +206,13 @@ function ViewNameField({ name, onName }: { readonly name: string; readonly onNam
     input.current?.select();
   }, []);
   return (
-    <FormField label="Name">
-      {(control) => (
-        <input
-          {...control}
-          ref={input}
-          // A dialog gives the focus to its first button when it opens, unless something in it asks for it.
-          autofocus
-          dir="auto"
-          autocomplete="off"
-          maxLength={maxName}
-          value={name}
-          onInput={(event) => onName(event.currentTarget.value)}
-        />
-      )}
-    </FormField>
+    <TextField
+      kind="name"
+      label="Name"
+      // A dialog gives the focus to its first button when it opens, unless something in it asks for it.
+      input={{ ref: input, autofocus: true, maxLength: maxName }}
+      value={name}
+      onText={onName}
+    />
   );
 }

@@ -1,7 +1,7 @@
 import { type JsonObject, stringifyJson } from '@annals/client/json';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { FormField } from '../../components/forms.tsx';
+import { TextArea } from '../../components/forms.tsx';
 import { Name } from '../../components/text.tsx';
 import type { SchemaFault } from './schema-faults.ts';
 import type { SchemaQuestion } from './schema-worker.ts';
@@ -22,21 +22,15 @@ interface JsonEditorProps {
 export function JsonEditor({ label, text, onText, fault, hint, isReadOnly = false, rows }: JsonEditorProps) {
   const lines = text.split('\n').length;
   return (
-    <FormField label={label} error={fault} hint={hint}>
-      {(control) => (
-        <textarea
-          {...control}
-          class="json-text mono"
-          dir="ltr"
-          rows={rows ?? Math.min(26, Math.max(8, lines + 1))}
-          spellcheck={false}
-          autocomplete="off"
-          readOnly={isReadOnly}
-          value={text}
-          onInput={(event) => onText(event.currentTarget.value)}
-        />
-      )}
-    </FormField>
+    <TextArea
+      label={label}
+      error={fault}
+      hint={hint}
+      rows={rows ?? Math.min(26, Math.max(8, lines + 1))}
+      area={{ class: 'json-text mono', dir: 'ltr', spellcheck: false, autocomplete: 'off', readOnly: isReadOnly }}
+      value={text}
+      onText={onText}
+    />
   );
 }
 

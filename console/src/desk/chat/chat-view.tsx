@@ -5,7 +5,7 @@ import { annals } from '../../api/annals.ts';
 import { useRequest } from '../../api/requests.ts';
 import { allows } from '../../api/session.ts';
 import { Button } from '../../components/buttons.tsx';
-import { FormField, SelectField } from '../../components/forms.tsx';
+import { SelectField, TextField } from '../../components/forms.tsx';
 import { PageHeader } from '../../components/page.tsx';
 import { EmptyState, FailureBox } from '../../components/states.tsx';
 import { Link, place, setParameters } from '../../router/router.tsx';
@@ -220,11 +220,13 @@ function WrittenId({ agentId, onChoose }: AgentChoiceProps) {
         onChoose(id.trim());
       }}
     >
-      <FormField label="Agent" hint="Write its id. Your client may chat, but has no scope to list agents.">
-        {(control) => (
-          <input {...control} class="mono" value={id} onInput={(event) => setId(event.currentTarget.value)} />
-        )}
-      </FormField>
+      <TextField
+        kind="code"
+        label="Agent"
+        hint="Write its id. Your client may chat, but has no scope to list agents."
+        value={id}
+        onText={setId}
+      />
       <Button type="submit" disabled={id.trim() === '' || id === agentId}>
         Choose
       </Button>
