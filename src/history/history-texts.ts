@@ -214,7 +214,7 @@ async function* piecesOf(entries: readonly EntryRow[], pieces: PageOfEntries['pi
 /** Bytes of the words about what is left out. */
 const maxBytesOfLeft = 100;
 
-/** Cuts the values of an entry until it has at most `maxBytes`; leaves out paths if that is not enough. `cut` lists both. */
+/** Cuts values of an entry, and leaves out paths if necessary, to have at most `maxBytes`. `cut` lists both. */
 async function cutEntry(entry: EntryRow, maxBytes: number): Promise<EntryRow> {
   for (const limit of valueLimits) {
     const [found] = await cutValues([entry.paths], limit);

@@ -23,7 +23,7 @@ export function calendarIn(timeZone: string): Calendar {
   throw invalidField('timeZone', 'timeZone must be an IANA time zone, such as Europe/Berlin');
 }
 
-/** The time of a requested document: a moment, by default now, or a number of changes. Both are a validation_violation. */
+/** The time of a document: a moment (default: now) or a number of changes. Both are a validation_violation. */
 export function documentTime(
   { at, changes }: { at?: string | undefined; changes?: number | undefined },
   now: () => number,

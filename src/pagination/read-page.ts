@@ -173,7 +173,7 @@ export interface Collection {
   readonly readTexts: ReadTexts;
 }
 
-/** The order of a list as SQL: key columns and the id. All have the same direction, so that a seek is one comparison. */
+/** The order of a list: key columns and the id, all in the same direction, so that a seek is one comparison. */
 interface Keyset {
   readonly keys: readonly RawBuilder<unknown>[];
   /** If the id descends, the list is read backwards along the mirror of its keys. */

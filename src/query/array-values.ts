@@ -21,7 +21,7 @@ export function meetsArray(document: RawBuilder<unknown>, path: readonly string[
 
 /**
  * The values that the path leads to, as elements of a jsonb array: a path that meets an array goes on in each of its
- * elements (contract 9). The elements of an array at its end count besides the array.
+ * elements (contract 9). An array at its end counts, and so do its elements.
  */
 export function arrayValues(document: RawBuilder<unknown>, path: readonly string[]): RawBuilder<unknown> {
   const keys = path.map((key) => `strict $[*] ? (exists (@${step(key)}))${step(key)}`);

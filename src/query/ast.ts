@@ -71,7 +71,7 @@ export interface ItemMatch {
   readonly field: string;
   readonly operand: ItemQuery;
   readonly position: number;
-  /** The values at these paths are asked for as if they were masked. */
+  /** Values at these paths count as masked. */
   readonly hide?: readonly PathPattern[];
 }
 

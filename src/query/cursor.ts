@@ -1,7 +1,7 @@
 import { foundAt, QueryError } from './query-error.ts';
 import { endOfBlanks, fieldAt } from './spans.ts';
 
-/** A place in the text of a query. Offsets are 0-based UTF-16 code units; positions are 1-based code points, for messages. */
+/** A place in a query. Offsets are 0-based UTF-16 code units; positions are 1-based code points, for messages. */
 export class Cursor {
   readonly text: string;
   offset = 0;

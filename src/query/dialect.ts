@@ -27,18 +27,18 @@ export interface TextField {
   readonly beneath?: true;
 }
 
-/** Takes one of a few values or a list of them, and nothing else. */
+/** Takes only one of a few values or a list of them. */
 export interface ChoiceField {
   readonly kind: 'choice';
   readonly values: readonly string[];
 }
 
-/** Takes ranges of time and nothing else. */
+/** Takes only ranges of time. */
 export interface TimeField {
   readonly kind: 'time';
 }
 
-/** Takes `elemMatch(…)` and nothing else. Inside the parentheses the fields are those of `item`; at least one term. */
+/** Takes only `elemMatch(…)` with at least one term on the fields of `item`. */
 export interface ItemField {
   readonly kind: 'item';
   readonly item: ItemDialect;
@@ -67,7 +67,7 @@ export interface FieldNeed {
   readonly message: string;
 }
 
-/** A fixed set of fields, named in the order given. */
+/** A fixed set of fields, in the order of messages. */
 export function fixedFields<Rule extends FieldRule>(
   rules: Readonly<Record<string, Rule>>,
   example: string,

@@ -12,7 +12,7 @@ export interface DocumentMapping {
   readonly document: RawBuilder<unknown>;
   /** The value at the field's path where that meets no array, of type jsonb; null where there is none. */
   value(path: readonly string[]): RawBuilder<unknown>;
-  /** The text column, never null, of a field that always has one text, so that its index serves; undefined for all others. */
+  /** The text column, never null, of a field that always has one text, for its index; undefined for other fields. */
   column(path: readonly string[]): RawBuilder<unknown> | undefined;
   /**
    * A condition that an index can answer and that every row fulfils whose value at the path equals `json`, a scalar as JSON text;
@@ -132,7 +132,7 @@ function stringsToSql(strings: readonly string[], path: readonly string[], mappi
   return narrowed(exact, orMapByLanguage(sql`(${sql.join(supersets, sql` or `)})`, path, mapping));
 }
 
-/** The exact condition comes first: it is cheaper, and where no index is used the other one is seldom tried. */
+/** The exact condition comes first: it is cheaper, and without an index the second one is seldom tried. */
 function narrowed(exact: Predicate, superset: Predicate | undefined): Predicate {
   // The planner knows how many rows the index finds, and nothing of the exact condition: in coalesce it counts as one half.
   return superset === undefined ? exact : sql`(coalesce(${exact}, false) and ${superset})`;
@@ -148,7 +148,7 @@ function inRange(
   return narrowed(exact, orMapByLanguage(range && mapping.range(path, range), path, mapping));
 }
 
-/** Whether the condition holds for the value at the path, or for one of the values there where the path meets an array. */
+/** Whether the condition holds for the value at the path, or for one of several where the path meets an array. */
 function someValue(
   path: readonly string[],
   mapping: DocumentMapping,
@@ -174,7 +174,7 @@ export function textsByLanguage(document: RawBuilder<unknown>): RawBuilder<unkno
   return sql`jsonb_path_query_array(${document}, 'strict $ ? (@."name".type() == "object")."name".*'::jsonpath)`;
 }
 
-/** A condition that an index answers for a field that is no map. Documents whose field is one have an index of their own. */
+/** A condition that an index answers unless the field is a map. Documents with a map have an index of their own. */
 function orMapByLanguage(
   superset: Predicate | undefined,
   path: readonly string[],

@@ -25,12 +25,10 @@ import { boundOperators } from './written.ts';
  * Where two bounds are on the same side, the stricter one holds.
  */
 export function parseRange(cursor: Cursor, field: string, position: number): TimeRange {
-  if (!cursor.take('('))
-    return timeRange(
-      field,
-      parseBound(cursor, `a range such as >"2026-08-31T12:00:00Z" as the value of ${field}`),
-      position,
-    );
+  if (!cursor.take('(')) {
+    const expected = `a range such as >"2026-08-31T12:00:00Z" as the value of ${field}`;
+    return timeRange(field, parseBound(cursor, expected), position);
+  }
   const first = parseBound(cursor, '>, >=, < or <= and a time in double quotes');
   if (cursor.take(')')) return timeRange(field, first, position);
   cursor.expect(' AND ', '" AND " and a second bound, or the ) that ends the range');
@@ -39,12 +37,12 @@ export function parseRange(cursor: Cursor, field: string, position: number): Tim
   return timeRange(field, intersect(first, second), position);
 }
 
-interface Bounds {
+interface TimeBound {
   readonly from: number | undefined;
   readonly to: number | undefined;
 }
 
-function parseBound(cursor: Cursor, expected: string): Bounds {
+function parseBound(cursor: Cursor, expected: string): TimeBound {
   const operator = boundOperators.find((each) => cursor.text.startsWith(each, cursor.offset));
   if (operator === undefined) throw cursor.error(expected);
   cursor.take(operator);
@@ -56,25 +54,17 @@ function parseBound(cursor: Cursor, expected: string): Bounds {
   if (typeof instant === 'string') throw cursor.error(instant, cursor.offset, end);
   cursor.offset = end + 1;
   const { millisecond, whole } = instant;
-  switch (operator) {
-    case '>':
-      return { from: millisecond + 1, to: undefined };
-    case '>=':
-      return { from: whole ? millisecond : millisecond + 1, to: undefined };
-    case '<':
-      return { from: undefined, to: whole ? millisecond : millisecond + 1 };
-    case '<=':
-      return { from: undefined, to: millisecond + 1 };
-  }
+  // The first millisecond after the bound, or at it.
+  const isAfter = operator === '>' || operator === '<=' || !whole;
+  const bound = isAfter ? millisecond + 1 : millisecond;
+  return operator.startsWith('>') ? { from: bound, to: undefined } : { from: undefined, to: bound };
 }
 
-function intersect(one: Bounds, other: Bounds): Bounds {
-  return { from: pick(Math.max, one.from, other.from), to: pick(Math.min, one.to, other.to) };
-}
-
-function pick(stricter: (one: number, other: number) => number, one?: number, other?: number): number | undefined {
-  if (one === undefined || other === undefined) return one ?? other;
-  return stricter(one, other);
+/** The stricter bound on each side. */
+function intersect(a: TimeBound, b: TimeBound): TimeBound {
+  const from = Math.max(a.from ?? Number.NEGATIVE_INFINITY, b.from ?? Number.NEGATIVE_INFINITY);
+  const to = Math.min(a.to ?? Number.POSITIVE_INFINITY, b.to ?? Number.POSITIVE_INFINITY);
+  return { from: Number.isFinite(from) ? from : undefined, to: Number.isFinite(to) ? to : undefined };
 }
 
 /**

@@ -123,7 +123,7 @@ interface PartResult {
   readonly processorTime: number;
 }
 
-/** In a thread: matches a part of the names of a call, within the milliseconds of processor time that the call has left. */
+/** In a thread: matches a part of the names, within the milliseconds of processor time that the call has left. */
 const matchPart = threaded(
   import.meta.url,
   'matchPart',

@@ -19,7 +19,7 @@ export interface RegexMeasure {
   readonly work: number;
 }
 
-/** An invalid pattern. `offset` counts code units from its start; `expected` follows the word "expected" in the message. */
+/** An invalid pattern. `offset` counts code units; `expected` follows the word "expected" in the message. */
 export class RegexFault extends Error {
   readonly expected: string;
   readonly offset: number;
@@ -106,7 +106,7 @@ export function measureRegex(source: string): RegexMeasure {
   return { size: groups.size, work: groups.size + Math.ceil(classWork) };
 }
 
-/** One Unicode class takes as long to compile as this many characters. A case-folded range takes as long as one for each 50. */
+/** A Unicode class takes as long to compile as this many characters, a case-folded range as one for each 50. */
 const unicodeClassWork = 48;
 const foldedPerWork = 50;
 

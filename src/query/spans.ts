@@ -1,4 +1,4 @@
-// Where the parts of a query end. The parser and the scanner of pages both read by these; they report faults and throw nothing.
+// Where the parts of a query end, for the parser and the scanner of pages. They report faults and throw nothing.
 import { fieldName } from './written.ts';
 
 /** Where a value is, which decides what ends it. */

@@ -35,7 +35,7 @@ export function writtenValue(text: string): string {
   return plain.test(text) && !operatorWord.test(text) ? text : quoted(text);
 }
 
-/** A bare value ends before a blank and a field, may not start like another kind of value, and loses blanks at its ends. */
+/** A bare value ends before a blank and a field, may not begin like another kind of value, and is trimmed. */
 const misread = new RegExp(`${operatorWord.source}| ${fieldName}:|^[ "~<>]| $`);
 
 /**
@@ -48,7 +48,7 @@ export function bareGlob(parts: readonly string[]): string | undefined {
   return parts.map((part) => part.replace(/[*(),\\]/g, '\\$&')).join('*');
 }
 
-/** The literal texts between the stars of a bare value: one if it has no star. A backslash escapes only `*`, `(`, `)`, `,` and `\`. */
+/** The literal texts between the stars of a bare value. A backslash escapes only `*`, `(`, `)`, `,` and `\`. */
 export function bareParts(raw: string): string[] {
   const parts = [''];
   for (const [token] of raw.matchAll(/\\[*(),\\]|[\s\S]/g)) {

@@ -138,7 +138,7 @@ async function findSureAnchor(
   }
 }
 
-/** Divides the entries of a document into ranges that fit into memory: at most 4 MiB, or one entry. Takes from the budget. */
+/** Divides the entries of a document into ranges of at most 4 MiB, or of one entry. Takes from the budget. */
 async function* rangesOf(
   of: DocumentEntries,
   { from, until }: { from: Place; until: Place | undefined },

@@ -27,7 +27,7 @@ export const cutValues = threaded(import.meta.url, 'cutValues', (paths: readonly
   paths.map((text) => cutPaths(text, limit)),
 );
 
-/** The first paths of an entry that fit, as JSON text; the cut values of them, in words; how many paths are left out. */
+/** The first paths of an entry that fit, as JSON text; their cut values, in words; how many paths are left out. */
 interface FirstPaths {
   readonly paths: string;
   readonly cut: readonly string[];
@@ -66,7 +66,7 @@ export interface FittingDocument {
   readonly left: number;
 }
 
-/** A document, as a JSON text, cut until it has at most `maxBytes`: the values of its members first, then its last members. */
+/** Cuts a document (JSON text) to at most `maxBytes`: first the values of its members, then its last members. */
 export const fitDocument = threaded(
   import.meta.url,
   'fitDocument',

@@ -23,7 +23,7 @@ export function sealRef(sealer: Sealer, tenant: string, { at, identity }: EntryK
   return Buffer.from(sealer.sealAlike(content, purposeOf(tenant))).toString('base64url');
 }
 
-/** The entry of a ref. Throws validation_violation for any other text than `sealRef` of this tenant gives. */
+/** The entry of a ref. Throws validation_violation for any text that is no ref of this tenant. */
 export function openRef(sealer: Sealer, tenant: string, ref: string): EntryKey {
   const sealed = Buffer.from(ref, 'base64url');
   // There is one canonical form: no padding, no other alphabet, no unused bits in the last character.

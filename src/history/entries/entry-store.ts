@@ -78,7 +78,7 @@ interface EntryOptions {
   readonly withIdentity?: boolean;
 }
 
-/** The entries at these places, in the same order; undefined if their texts have more than `maxBytes` bytes together. */
+/** The entries at these places, in the same order; undefined if their texts have more than `maxBytes` bytes. */
 export async function readEntries(
   statements: Statements,
   tenant: string,
@@ -117,8 +117,8 @@ export async function readLengths(statements: Statements, tenant: string, places
   return rows.map((row) => row.bytes);
 }
 
-// Maximum bytes of text of a page in one piece; memory holds them several times. The second maximum is for a caller that
-// takes no pieces. An entry that is longer than a piece is a piece of its own; an entry has at most about 32 MiB.
+// Maximum bytes of text of a page in one piece; memory holds them several times. The second is for a caller that takes no
+// pieces. An entry longer than a piece is a piece of its own; an entry has at most about 32 MiB.
 export const maxPageBytes = 8 * 1024 * 1024;
 const maxBytesWithoutPieces = 64 * 1024 * 1024;
 

@@ -14,7 +14,7 @@ interface ShowOptions {
   readonly restriction?: Pick<Restriction, 'hide' | 'actors'> | undefined;
 }
 
-/** The entries as the caller may see them: all of them, or each piece when it is read. Values are masked before they are cut. */
+/** The entries as the caller may see them, each piece when it is read. Values are masked before they are cut. */
 export async function showEntries(
   sealer: Sealer,
   tenant: string,

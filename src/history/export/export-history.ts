@@ -113,7 +113,7 @@ async function open(
   return { of: { snapshot: resume?.snapshot ?? snapshot, placement, since }, resumed: resume !== undefined };
 }
 
-/** If only terms on documents can hold, their indexes find the entries. Otherwise the export walks once along the time. */
+/** If only terms on documents can hold, their indexes find the entries. Otherwise the export walks along the time. */
 async function searchFor(
   transaction: DatabaseTransaction,
   { tenant, query, within }: QueryAtMoment,

@@ -16,7 +16,7 @@ export function sealFeedCursor(sealer: Sealer, tenant: string, { position, finge
   return Buffer.from(sealer.sealAlike(content, purposeOf(tenant))).toString('base64url');
 }
 
-/** The position of a cursor. Throws validation_violation for any other text than `sealFeedCursor` of this tenant gives. */
+/** The position of a cursor. Throws validation_violation for any text that is no cursor of this tenant. */
 export function openFeedCursor(sealer: Sealer, tenant: string, cursor: string, field = 'after'): Position {
   const sealed = Buffer.from(cursor, 'base64url');
   // There is one canonical form: no padding, no other alphabet, no unused bits in the last character.

@@ -73,7 +73,7 @@ const maxGiving = 4;
 /** A tenant is quiet after so many calls without a result. */
 const quietAfter = 5;
 
-/** Follows tenants: one statement looks for news of all of them. Changes without a position get one. Idle without listeners. */
+/** Looks for news of all tenants with listeners in one statement, and gives positions to changes without one. */
 export class HistoryFollower {
   readonly #options: FollowerOptions;
   /** The first listener has work of a tenant, which this is no part of. */

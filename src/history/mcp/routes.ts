@@ -23,7 +23,7 @@ const parseError = -32_700;
 const invalidRequest = -32_600;
 const internalError = -32_603;
 
-/** The change history for AI tools, by the Model Context Protocol (contract 18). Every answer has the protocol's shape, errors too. */
+/** The change history for AI tools, by the Model Context Protocol (contract 18), which also shapes all errors. */
 export async function mcpRoutes(app: HttpServer, { history, isOwnOrigin }: McpOptions): Promise<void> {
   answerErrorsAs(app, {
     fault: ({ message }) => rpcError(invalidRequest, message),

@@ -166,7 +166,7 @@ interface Covered {
   readonly until: number;
 }
 
-/** What the receipts of a tenant cover, and the round under way, which will cover `nextHorizon` and `nextUntil`, if any. */
+/** What the receipts of a tenant cover, and what the round under way will cover, if there is one. */
 interface ReceiptProgress extends Covered {
   readonly nextHorizon: number | null;
   readonly nextUntil: number | null;

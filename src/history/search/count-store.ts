@@ -32,7 +32,7 @@ export async function oldestTallied(snapshot: QuerySnapshot, { intervals, everyt
   return places.map(({ at }) => at);
 }
 
-/** The time of the oldest entry of all selections, if there is one. Undefined: there are many, or it is hard to find. */
+/** The time of the oldest entry of all selections, if any. Undefined: they are many, or it is hard to find. */
 async function oldestOfSelections(
   { transaction, tenant }: QuerySnapshot,
   intervals: readonly Interval[],
@@ -99,7 +99,7 @@ export function partsInRanges(intervals: readonly Interval[], moments: readonly 
   });
 }
 
-/** The parts as parameters of change_count_parts: arrays of their splits, actors, kinds, moments, ends and first places. */
+/** The parts as parameters of change_count_parts: splits, actors, kinds, moments, ends and first places. */
 function columnsOfParts(parts: readonly CountedPart[], dictionary: Dictionary): unknown[] {
   const arrayText = (ids: readonly number[]) => `{${ids.join(',')}}`;
   const everyKind = () => dictionary.kinds.map(({ id }) => id);
@@ -113,7 +113,7 @@ function columnsOfParts(parts: readonly CountedPart[], dictionary: Dictionary): 
   ];
 }
 
-/** How many entries of a type are in the range that the moment at `place` (from 0) begins. Empty ranges are left out. */
+/** How many entries of a type are in the range that the moment at `place` (from 0) begins, if any. */
 interface RangeCount {
   type: string;
   place: number;

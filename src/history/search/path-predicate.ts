@@ -63,7 +63,7 @@ function isShown(matcher: ResolvedMatcher, hide: ChangeTerm['hide']): boolean {
   return items.every((item) => item.kind === 'text' && !mayHide(hide, item.text));
 }
 
-/** The paths that come into question, with their values. Listing all paths of an entry takes twice as long as taking one. */
+/** The candidate paths with their values. Listing all paths of an entry takes twice as long as taking one. */
 function pathsOfEntry(paths: readonly PathMatcher[]): RawBuilder<unknown> {
   const [text] = paths.flatMap(({ matcher }) => (matcher.kind === 'text' ? [matcher.text] : []));
   if (text === undefined) return sql`jsonb_each(change_paths(e.paths)) as p (path, sides)`;
@@ -114,7 +114,7 @@ function accepts({ matcher, beneath }: PathMatcher): SqlCondition {
   }
 }
 
-/** With PostgreSQL's default `work_mem` of 4 MB, a hash table has no memory for more hashes. A binary search takes over. */
+/** A hash table of PostgreSQL's default `work_mem`, 4 MB, has no room for more hashes: then a binary search is used. */
 const maxHashed = 200_000;
 
 /** The condition that a hash is one of those that a regular expression matched. */
@@ -208,7 +208,7 @@ function longest(parts: readonly string[]): string {
 
 const maxSought = 16;
 
-/** A quick condition on the text of `paths`, implied by the exact one: without a backslash, JSON has each text as it is. */
+/** A quick condition on the text of `paths`, implied by the exact one: without a backslash, JSON has texts verbatim. */
 function mayContain(all: readonly Substrings[]): SqlCondition {
   const conditions = all.flatMap((texts) => {
     if (texts === undefined || texts.length > maxSought) return [];

@@ -139,7 +139,7 @@ export function itemSatisfies(term: RelatedTerm): SqlCondition {
   return sql`(${sql.join([...ids, ...entities], sql` and `)})`;
 }
 
-/** Whether the conditions for an expression join other rows to the entries: items, places of documents, lists of actors. */
+/** Whether the conditions for an expression join rows to the entries: items, places of documents, lists of actors. */
 export function joinsRows(expression: Expression): boolean {
   return termsOf(expression).some((term) => {
     if (term.kind === 'actors') return isListedLong(term.members);
@@ -170,7 +170,7 @@ export function namesDocuments(term: OpenTerm): boolean {
   );
 }
 
-/** Whether the term is on the texts of ids, so that the indexes of ids answer it. The other terms are on their hashes. */
+/** Whether the term is on texts of ids, which have indexes of their own. The other terms are on their hashes. */
 export function isOnTexts(term: Term): boolean {
   const hasText = (matcher: ResolvedMatcher): boolean =>
     matcher.kind === 'glob' || (matcher.kind === 'list' && exactTexts(matcher) === undefined);

@@ -35,7 +35,7 @@ function isComplete(decisions: readonly (SqlCondition | undefined)[]): decisions
 /** A text that JSON writes as it is, and that is no part of JSON before its begin. */
 const isPlain = /^[\p{L}\p{N}_][^"\\\p{Cc}]*$/u;
 
-/** The begin of a value: all of a number or of a text without commas and braces. Empty: the side is missing or cut off. */
+/** The begin of a value; all of a number, or of a text without commas and braces. Empty: no side, or cut off. */
 function begin(side: 'before' | 'after'): RawBuilder<unknown> {
   return sql`split_part(split_part(cut.sides, ${sql.lit(`"${side}":`)}, 2), ',', 1)`;
 }

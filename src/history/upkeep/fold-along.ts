@@ -1,7 +1,7 @@
 import type { Change, Outcome, RecordChanges } from '../../recording/change.ts';
 
-// The number of entries in one fold. A smaller number makes queries cheaper during the import and leaves less to fold at
-// the end, when nothing is recorded in parallel. The cost per entry is the same as in a much larger fold.
+// Entries of one fold. Fewer make queries cheaper during the import and leave less to fold at the end, when nothing is
+// recorded in parallel. The cost per entry is the same as in a much larger fold.
 const entriesAtOnce = 50_000;
 
 /** Work at the end of an import: indexes and statistics. */

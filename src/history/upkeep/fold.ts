@@ -56,7 +56,7 @@ interface FoldTenantsOptions {
   findTenants: FindTenants;
 }
 
-/** Folds one portion of each tenant in turn, so that a busy tenant does not delay others. The next round retries failures. */
+/** Folds one portion of each tenant in turn, so that a busy one does not delay others. Failures are retried later. */
 export async function foldTenants(db: Database, options: FoldTenantsOptions): Promise<void> {
   const { signal, rest, onError, onFolded, portion = entriesOfFold, findTenants } = options;
   let more: boolean;

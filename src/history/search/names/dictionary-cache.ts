@@ -25,7 +25,7 @@ interface DictionaryCacheOptions {
   timeLimit?: number;
 }
 
-/** Caches the names of the tenants that were queried last. Keeps those of one tenant while in use, whatever their size. */
+/** Caches the names of the tenants that were queried last; of one tenant while in use, whatever their size. */
 export class DictionaryCache {
   readonly #pool: Statements;
   readonly #maxBytes: number;

@@ -33,7 +33,7 @@ export async function pathCandidates(
   return { certain: listsOfNumbers([...certain]), possible: listsOfNumbers([...possible]) };
 }
 
-/** The index tries each number of a list on each entry it finds, so short lists are faster; the planner pays for each list. */
+/** The index tries each number of a list on each entry, so short lists are faster; the planner pays for each list. */
 const maxLists = 64;
 
 export function listsOfNumbers(numbers: readonly number[]): string[] {

@@ -56,7 +56,7 @@ export function wholesOf(restriction: Restriction): 'entities' | 'documents' | '
   return isOnDocuments ? 'documents' : 'changes';
 }
 
-/** Whether a restriction shows all of a document's history (`true`) or nothing (`false`). Undefined: it may show a part. */
+/** Whether a restriction shows all of a document's history (`true`) or nothing (`false`). Undefined: perhaps a part. */
 export function showsDocument(
   restriction: Restriction,
   document: { readonly entity: string; readonly entityId: string },

@@ -107,7 +107,7 @@ function rangesOf(expression: Expression, from: number): TimeInterval[] {
   return sorted.map((since, index) => ({ since, before: sorted[index - 1] ?? null }));
 }
 
-/** What is left of an expression in a range in which each term on time holds all along, or nowhere. It has no open terms. */
+/** What is left of an expression in a range in which each term on time holds throughout or nowhere. No term is open. */
 function withinRange(expression: Expression, { since, before }: TimeInterval): Expression {
   return decide(expression, (term) => {
     if (term.kind !== 'time') return isOpen(term) ? false : undefined;
