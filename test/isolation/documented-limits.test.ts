@@ -256,7 +256,10 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
     'Keys that one person has made in the console, in one tenant',
     `${maxKeysOfPerson}, each for ${maxKeyLifetime / 86_400} days at most`,
   ],
-  ['Time in which the keys of a person whom nobody can confirm go on', `${maxUnconfirmed / 3_600_000} hours`],
+  [
+    'How long the keys of a person stay valid while the provider cannot confirm them',
+    `${maxUnconfirmed / 3_600_000} hours`,
+  ],
   ['The file of `ANNALS_OIDC_RULES`', mebibytes(maxRulesBytes)],
   ['A link into the console', `for ${seconds(linkLifetime)}; the link of the demo for ${minutes(demoLinkLifetime)}`],
   [
