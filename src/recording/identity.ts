@@ -34,7 +34,8 @@ export function identityOfPosition(file: string, end: number): Buffer {
   return identityOf(`annals:position:${JSON.stringify([file, end])}`);
 }
 
-function identityOf(text: string | Buffer): Buffer {
+/** The identity derived from a text. */
+export function identityOf(text: string | Buffer): Buffer {
   // see hashOf
   return Buffer.from(hash('sha256', text, 'hex').slice(0, 2 * identityLength), 'hex');
 }

@@ -1,16 +1,9 @@
-import { hash } from 'node:crypto';
 import { entriesOf } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { type JsonNode, JsonSyntaxError } from '../../core/json/tape.ts';
 import { compactText } from '../../core/json/text.ts';
-import {
-  type Change,
-  type ChangeType,
-  contentOf,
-  differenceOfChange,
-  identityLength,
-  type RelatedItem,
-} from '../change.ts';
+import { type Change, type ChangeType, contentOf, differenceOfChange, type RelatedItem } from '../change.ts';
+import { identityOf } from '../identity.ts';
 import { maximumPathsBytes, PathsTooLargeError } from '../path-list.ts';
 import type { Difference } from '../paths.ts';
 import {
@@ -161,7 +154,7 @@ class RowMapper {
       this.#change('delete', before, undefined, { id: idOf(oldRow, this.#idColumns), tenantRow }),
     ]);
     const text = `annals:moved:${Buffer.from(row.identity).toString('hex')}`;
-    const identity = hash('sha256', text, 'buffer').subarray(0, identityLength);
+    const identity = identityOf(text);
     const [created] = this.orRejected({ ...row, type: 'create', before: undefined, after, identity }, () => [
       this.#change('create', undefined, after),
     ]);

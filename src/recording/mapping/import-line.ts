@@ -60,14 +60,14 @@ class Rejection extends Error {}
 
 /**
  * Reads an import line (contract 6), without its line ending, using `tape` as scratch space. The nesting limit applies
- * to `before` and `after`. Null means absent, except for `before` and `after`. An unknown member rejects the line
- * (contract 3). `rules`: masks and ignores by entity (recording.md 3). The member `masked` lists masked values that
- * differ (docs/decisions/outbox.md).
+ * to `before` and `after`. Null means absent, except for these two. An unknown member rejects the line (contract 3).
+ * `occurrences` counts equal lines without an `id`; `rules`: masks and ignores by entity (recording.md 3). The member
+ * `masked` lists masked values that differ (docs/decisions/outbox.md).
  */
 export function readImportLine(
   line: Buffer,
   tape: JsonTape,
-  occurrences: Occurrences,
+  occurrences: Occurrences | undefined,
   rules: ReadonlyMap<string, ValueRules> = noRules,
 ): ImportedLine {
   try {
@@ -87,7 +87,7 @@ const noRules: ReadonlyMap<string, ValueRules> = new Map();
 function changeOfLine(
   line: Buffer,
   tape: JsonTape,
-  occurrences: Occurrences,
+  occurrences: Occurrences | undefined,
   rules: ReadonlyMap<string, ValueRules>,
 ): ImportedLine {
   if (!isUtf8(line)) throw new Rejection('is no UTF-8');
@@ -125,9 +125,9 @@ function changeOfLine(
   return { kind: 'change', change, hasId: id !== undefined, hasActor: namedActor !== undefined };
 }
 
-function identityAmongEqualLines(line: Buffer, occurrences: Occurrences): Buffer {
+function identityAmongEqualLines(line: Buffer, occurrences: Occurrences | undefined): Buffer {
   const first = identityOfLine(line);
-  return identityOfRepeatedLine(first, occurrences.next(first));
+  return occurrences === undefined ? first : identityOfRepeatedLine(first, occurrences.next(first));
 }
 
 function relatedItems(tape: JsonTape, items: readonly number[]): RelatedItem[] {

@@ -21,7 +21,6 @@ import {
   type RejectedContent,
   updateReason,
 } from '../batches/rejected-changes.ts';
-import { Occurrences } from '../occurrences.ts';
 import { maxRetries } from '../record-change.ts';
 import { changesOfRow } from './changes-of-row.ts';
 import { rulesOfDocuments } from './history-changes.ts';
@@ -170,11 +169,9 @@ function changeOfLine(
   { client, mapping }: RetrySource & { client: RecordingClient | undefined },
   source: ChangeSource,
 ): IncomingChange {
-  const occurrences = new Occurrences();
   // A mask may be newer than the line. Lines not from clients come from rows, so the rules of tables apply too.
   const rules = mapping && (client === undefined ? rulesOfDocuments(mapping) : mapping.entities);
-  const read = readImportLine(Buffer.from(line), new JsonTape(), occurrences, rules);
-  occurrences.close();
+  const read = readImportLine(Buffer.from(line), new JsonTape(), undefined, rules);
   const sourceIdentity = identity === undefined ? undefined : Buffer.from(identity, 'hex');
   const checked = client === undefined ? read : changeOfClient(withOwnActor(read, client), client, sourceIdentity);
   if (checked.kind === 'rejected') return { ...checked, source };

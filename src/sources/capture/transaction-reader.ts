@@ -1,6 +1,6 @@
 // One subject that would not be plainer in two files: the state between a transaction's begin and its commit.
 
-import { hash } from 'node:crypto';
+import { identityOf } from '../../recording/identity.ts';
 import { changesOfRow } from '../../recording/mapping/changes-of-row.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { rejectedRowText } from '../../recording/mapping/rejected-row.ts';
@@ -283,7 +283,7 @@ export class TransactionReader {
     const { systemIdentifier } = this.#options;
     const { commitLsn, xid, committedAt } = begin;
     const text = `${systemIdentifier} ${formatLsn(commitLsn)} ${xid} ${committedAt} ${rows}`;
-    return hash('sha256', text, 'buffer').subarray(0, 16);
+    return identityOf(text);
   }
 
   *#informed(steps: Iterable<Step>, facts: TransactionFacts): Generator<Step> {

@@ -1,9 +1,9 @@
-import { hash } from 'node:crypto';
 import { elementsOf, memberOf, membersOf, objectText, stringOf } from '../../core/json/members.ts';
 import { parseJson, parseObject } from '../../core/json/parse.ts';
 import type { JsonNode } from '../../core/json/tape.ts';
 import { compactText } from '../../core/json/text.ts';
 import { type ChangeType, contentOf, differenceOfChange } from '../../recording/change.ts';
+import { identityOf } from '../../recording/identity.ts';
 import { applyRules, compileRules, type Sides } from '../../recording/mapping/apply-rules.ts';
 import { changesOfRow } from '../../recording/mapping/changes-of-row.ts';
 import { operations } from '../../recording/mapping/import-line.ts';
@@ -68,7 +68,7 @@ function isMove(deleted: OutboxRow, inserted: OutboxRow, { mapping, watch }: Out
 
 function changesOf(row: OutboxRow, reader: OutboxReader): SourceChange[] {
   const position = `outbox ${row.number}`;
-  const identity = hash('sha256', `${reader.outbox} ${row.number}`, 'buffer').subarray(0, 16);
+  const identity = identityOf(`${reader.outbox} ${row.number}`);
   const facts = transactionFacts(row, reader);
   if (row.fault !== null) {
     const content = faultContent(row, position);

@@ -50,8 +50,8 @@ export const isTooLarge = `coalesce(pg_column_size(before), 0) + coalesce(pg_col
 export const tooLarge = `the change has more than ${maxBytes / 1024 / 1024} MiB`;
 
 /** The trigger functions, created by the owner of the outbox (docs/decisions/outbox.md). */
-export const createFunctions = `-- Takes a value away, or puts a token in its place that tells only whether both sides are equal. A path that meets an array goes on in
--- each of its elements.
+export const createFunctions = `-- Removes a value, or replaces it with a token that shows only whether both sides are equal. A path applies to each
+-- element of an array.
 create or replace function annals.hide(inout before jsonb, inout after jsonb, path text[], masks boolean)
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $annals$
 declare
@@ -110,7 +110,7 @@ begin
     masks := rule -> 'masks';
     if jsonb_array_length(rule -> 'path') = 1 and key <> '*' and coalesce(jsonb_typeof(before), 'object') = 'object'
        and coalesce(jsonb_typeof(after), 'object') = 'object' then
-      -- A column, as most rules are: quicker than the general way, with the same result.
+      -- Most rules name a column: faster than the general case, with the same result.
       if not masks then
         before := before - key;
         after := after - key;
@@ -129,13 +129,13 @@ begin
   end loop;
 end $annals$;
 
--- The functions without a search_path of their own are called for each row by functions that have one.
+-- Functions without a search_path are called for each row, by functions that have one.
 
 create or replace function annals.lane_of(source text, id text) returns smallint
 language sql immutable
 return (hashtextextended(source || ' ' || id, 0) & ${lanes - 1})::smallint;
 
--- The id of a row whose table has several columns in it.
+-- An id of several columns.
 create or replace function annals.joined_id(one jsonb, ids text[]) returns text
 language sql immutable
 return (select string_agg(one ->> k, ',') from unnest(ids) as k);
@@ -144,7 +144,7 @@ create or replace function annals.id_of(one jsonb, ids text[]) returns text
 language sql immutable
 return case when cardinality(ids) = 1 then one ->> ids[1] else annals.joined_id(one, ids) end;
 
--- A text column that holds JSON, as JSON. What is none stays the text.
+-- A text column as JSON. Invalid JSON stays text.
 create or replace function annals.json_of(value jsonb) returns jsonb
 language plpgsql immutable as $annals$
 begin
@@ -157,11 +157,11 @@ ${foreignCastFunction}
 
 drop function if exists annals.row_json(record, text[]), annals.row_json(record, text[], text), annals.hidden(jsonb, jsonb, jsonb);
 
--- A row as it is. Who calls it names its columns, which PostgreSQL does not know of a row of a transition table.
+-- The row itself. The caller names its columns, which PostgreSQL does not know for rows of a transition table.
 create or replace function annals.same(one record) returns record
 language plpgsql immutable as 'begin return one; end';
 
--- These columns of a row as texts of at most 1,000 characters, where the row as a whole cannot be written.
+-- These columns of a row as texts of at most 1,000 characters, if the whole row cannot be written.
 create or replace function annals.key_of(one anyelement, target regclass, ids text[]) returns jsonb
 language plpgsql stable as $annals$
 declare
@@ -177,10 +177,10 @@ exception when others then
   return '{}';
 end $annals$;
 
--- A change without what the mapping hides, with the id of the row before and, where that is another one, after it. No id: nothing changed.
--- Whatever the values are, this raises no error: what cannot be written becomes the fault, with the key in the document. It writes
--- nothing, since a block that writes takes a transaction id, and more than 64 of these in a transaction slow down every session.
--- "anyelement" makes a copy for each type of rows: PL/pgSQL keeps the plan of an expression for the type that it saw first.
+-- A change without hidden values, with the previous id and, if it differs, the new one. No id: nothing changed. Never
+-- raises an error: a row that cannot be written becomes a fault, with its key in the document. Writes nothing, since a
+-- block that writes takes a transaction id, and more than 64 of these in a transaction slow down all sessions.
+-- "anyelement" makes a copy for each row type: PL/pgSQL keeps the plan of an expression for the first type it sees.
 create or replace function annals.change_of(
   old_row anyelement, new_row anyelement, target regclass, rules jsonb, ids text[], ignored text[], texts text[], later text[], refused text,
   out before jsonb, out after jsonb, out id text, out new_id text, out document jsonb, out fault text)
@@ -208,7 +208,7 @@ begin
         before := before - ignored;
         after := after - ignored;
       end if;
-      -- Numbers are equal by value; an id is a text.
+      -- Numbers are compared by value, ids as text.
       if before = after and annals.id_of(before, ids) is not distinct from annals.id_of(after, ids) then return; end if;
       id := coalesce(annals.id_of(coalesce(before, after), ids), '');
       if before is not null then new_id := annals.id_of(after, ids); end if;
@@ -233,44 +233,44 @@ begin
   before := null;
   after := null;
   new_id := null;
-  -- Columns that came later may hold what a mask hid.
+  -- Later columns may have values that a mask hid.
   document := jsonb_build_object('key', annals.key_of(coalesce(old_row, new_row), target,
     array(select k from unnest(ids) as k where k <> all (later))));
   id := coalesce(annals.id_of(document -> 'key', ids), '');
 end $annals$;
 
--- The rules with a mask for each of these columns.
+-- The rules, with a mask for each of these columns.
 create or replace function annals.with_masks(rules jsonb, later text[]) returns jsonb
 language sql immutable
 return jsonb_build_object('json', coalesce(rules -> 'json', '[]'), 'hide', coalesce(rules -> 'hide', '[]') || (
   select jsonb_agg(jsonb_build_object('path', jsonb_build_array(k), 'masks', true)) from unnest(later) as k));
 
--- Whether a table needs a trigger for each row. A statement's trigger sees the rows of the table that the statement names, so it misses
--- what is written to a partition or a child by its own name. And it runs after the triggers of the rows: if one of those writes to the
--- same table, that change would come first.
+-- Whether a table needs row triggers. A statement trigger sees only the rows of the named table, so it misses writes to
+-- a partition or child by its own name. It also runs after row triggers: if one of those writes to the same table, that
+-- change would come first.
 create or replace function annals.writes_by_row(target regclass) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp as $annals$
   select exists (select from pg_class where oid = target and (relkind <> 'r' or relispartition))
       or exists (select from pg_inherits where target in (inhrelid, inhparent))
-      -- These values are written as PostgreSQL's text, column by column.
+      -- Values written as PostgreSQL's text, column by column.
       or exists (select from pg_attribute a
                   where a.attrelid = target and a.attnum > 0 and not a.attisdropped and ${isWrittenAsText})
-      -- AFTER triggers of the application for rows, and those for statements that run before ours. 1: row, 2: before, 28: insert, update
-      -- or delete, 64: instead.
+      -- The application's AFTER triggers for rows, and for statements that run before ours. 1: row, 2: before, 28: insert,
+      -- update or delete, 64: instead.
       or exists (select from pg_trigger t join pg_proc p on p.oid = t.tgfoid
                   where t.tgrelid = target and not t.tgisinternal and t.tgtype & 66 = 0 and t.tgtype & 28 <> 0
                     and p.pronamespace <> 'annals'::regnamespace
                     and (t.tgtype & 1 = 1 or t.tgname::text collate "C" < 'annals_update'))
-      -- A foreign key to the table itself that changes rows when a key changes.
+      -- A self-referencing foreign key that changes rows when a key changes.
       or exists (select from pg_constraint where conrelid = target and confrelid = target and contype = 'f'
                     and confupdtype in ('c', 'n', 'd'))
 $annals$;
 
 drop function if exists annals.write_change(text, jsonb, jsonb, jsonb, text);
 
--- The arguments of all triggers: the table as the mapping has it, the rules, and columns: of the id, those that are ignored, those that are
--- written as text, and all that the table had when this SQL ran, by number and name. A column that came later, also by a new name, may hold
--- what a mask hid: it is masked.
+-- The arguments of all triggers: the table as in the mapping, the rules, and columns: of the id, ignored, written as
+-- text, and all when this SQL ran, by number and name. Later or renamed columns are masked, since they may have values
+-- that a mask hid.
 create or replace function annals.write_row() returns trigger
 language plpgsql ${triggerSettings} as $annals$
 declare
@@ -282,7 +282,7 @@ ${maskLater}
   if tg_op = 'UPDATE' then change := annals.change_of(old, new, target, rules, ids, ignored, texts, later, refused); end if;
   if tg_op = 'DELETE' then change := annals.change_of(old, null, target, rules, ids, ignored, texts, later, refused); end if;
   if change.id is null then return null; end if;
-  -- A row that gets another id is two documents, each of which has its lane.
+  -- A row whose id changes is two documents, each in its lane.
   for part in 1 .. case when change.new_id <> change.id then 2 else 1 end loop
     insert into annals.outbox (lane, at, transaction, source, before, after, document, actor, context, fault)
       values (annals.lane_of(source, case when part = 2 then change.new_id else change.id end), clock_timestamp(), pg_current_xact_id(),
@@ -292,7 +292,7 @@ ${maskLater}
   return null;
 end $annals$;
 
--- The same for all rows of a statement at once.
+-- For all rows of a statement.
 create or replace function annals.write_statement() returns trigger
 language plpgsql ${triggerSettings} as $annals$
 <<trigger>>
@@ -304,8 +304,8 @@ ${writeStatements}
   return null;
 end $annals$;
 
--- The first new row in a transaction of a table that names an actor tells who made its changes. The relay looks for it in the lane -1. Its
--- argument is the column.
+-- The first new row of such a table in a transaction names the actor of its changes. The relay looks for it in lane -1.
+-- The argument is the column.
 create or replace function annals.take_actor() returns trigger
 language plpgsql ${triggerSettings} as $annals$
 declare
@@ -324,7 +324,7 @@ begin
   return null;
 end $annals$;
 
--- Before a truncate: a delete of each row. What is computed when it is read may fail, and is not recorded.
+-- Before a truncate: deletes each row. Virtual columns may fail and are not recorded.
 create or replace function annals.write_truncate() returns trigger
 language plpgsql ${triggerSettings} set row_security = off as $annals$
 declare
@@ -338,7 +338,7 @@ ${maskLater}
         select string_agg(case when a.attgenerated = 'v' then 'null' else format('q.%I', a.attname) end, ', ' order by a.attnum)
           from pg_attribute a where a.attrelid = target and a.attnum > 0 and not a.attisdropped), target)
         using source, target, rules, ids, ignored, texts, later, refused, actor, context;
-      -- A snapshot that is older than the truncate's lock does not see all rows that it deletes.
+      -- A snapshot older than the truncate's lock does not see all deleted rows.
       if current_setting('transaction_isolation') not in ('read committed', 'read uncommitted') then
         fault := format('a truncate of %s above read committed: rows that were written after its snapshot are deleted without an entry', target);
       end if;

@@ -108,7 +108,7 @@ begin
     begin
       if to_regrole(name) is null then execute format('create role %I nologin', name); end if;
     exception when duplicate_object or unique_violation then
-      -- Another database of the server gets its outbox at the same time.
+      -- Another database of the server is getting its outbox concurrently.
     end;
   end loop;
   if not pg_has_role(current_user, '${ownerRole}', 'member') then grant ${ownerRole} to current_user; end if;
@@ -130,16 +130,16 @@ create table if not exists annals.outbox (
   number bigint generated always as identity,
   at timestamptz not null,
   transaction xid8 not null,
-  -- a table as the mapping names it, or null for a change that was written by hand
+  -- a table as in the mapping, or null for annals.record
   source text,
   before jsonb,
   after jsonb,
-  -- of a change that was written by hand: tenant, entity, entityId, name; of a row that got another id: part 1 is its delete, 2 its create;
-  -- of a row with columns that came after this SQL ran: masked; of a row that could not be written: key
+  -- of annals.record: tenant, entity, entityId, name; of a row whose id changed: part (1 delete, 2 create); of a row with
+  -- columns newer than this SQL: masked; of a row that could not be written: key
   document jsonb,
   actor text,
   context text,
-  -- why a row could not be written: then it has no sides
+  -- why a row could not be written
   fault text,
   primary key (lane, number)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0,

@@ -5,9 +5,9 @@ export const foreignCast = `case when exists (select from pg_attribute where att
     then annals.foreign_cast(tg_relid) end`;
 
 /** The function called by the triggers, created by the owner of the outbox. */
-export const foreignCastFunction = `-- PostgreSQL converts a value to JSON by the cast of its type. The cast's function would run with the rights of the outbox's owner, who may
--- read all that is captured. Those who may read that anyway are trusted: superusers, the owner of the database, who ran this SQL.
--- Otherwise a text that says which type of the table it is.
+export const foreignCastFunction = `-- PostgreSQL converts a value to JSON by its type's cast, whose function would run with the rights of the outbox's owner.
+-- Trusted are those who may read all that is captured anyway: superusers, the database owner, whoever runs this SQL.
+-- Returns a text that names an untrusted type.
 create or replace function annals.foreign_cast(target regclass) returns text
 language sql stable set search_path = pg_catalog, pg_temp as $annals$
   with recursive used as (

@@ -10,7 +10,6 @@ import {
 } from '../../recording/mapping/import-line.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import type { MappedChange, MappedDocument } from '../../recording/mapping/row-change.ts';
-import { Occurrences } from '../../recording/occurrences.ts';
 import {
   type CloudEvent,
   CloudEventError,
@@ -58,8 +57,6 @@ export class ChangeReader {
   readonly #reading: Reading;
   readonly #body: Buffer;
   readonly #tape = new JsonTape();
-  // Never counts, since a line without an id is rejected.
-  readonly #occurrences = new Occurrences();
   /** Whether any CloudEvent or Debezium event was read. */
   hasReadEvents = false;
 
@@ -122,7 +119,7 @@ export class ChangeReader {
 
   #changeOfLine(text: Buffer, identity?: Buffer): ReadChange {
     const { clientName, mapping } = this.#reading;
-    const read = readImportLine(text, this.#tape, this.#occurrences, mapping?.entities);
+    const read = readImportLine(text, this.#tape, undefined, mapping?.entities);
     const judged = changeOfClient(read, this.#client, identity);
     if (judged.kind === 'unchanged') return judged;
     if (judged.kind === 'change') {

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import { TimeSlice } from '../../core/fairness/time-slice.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import {
@@ -13,7 +12,7 @@ import {
   RejectedChangesError,
 } from '../../recording/batches/record-batch.ts';
 import type { ChangeSource } from '../../recording/batches/rejected-changes.ts';
-import { identityLength } from '../../recording/change.ts';
+import { identityOf } from '../../recording/identity.ts';
 import { changeOfSnapshot, deletesOf, documentsAtOnce } from '../../recording/mapping/history-changes.ts';
 import { lineOfChange } from '../../recording/mapping/import-line.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
@@ -182,11 +181,9 @@ async function deletePage(
   const { tenant, actor, mapping } = batch;
   const page = { after, until: at, limit: documentsAtOnce };
   const { entityIds, next } = await existingDocuments(transaction, tenant, entity, page);
-  const identityOf = (entityId: string) => {
-    const text = `annals:truncate:${Buffer.from(identity).toString('hex')}:${entityId}`;
-    return hash('sha256', text, 'buffer').subarray(0, identityLength);
-  };
-  const deletes = await deletesOf(transaction, mapping, { tenant, at, entity, actor, identityOf }, entityIds);
+  const origin = `annals:truncate:${Buffer.from(identity).toString('hex')}`;
+  const deletion = { tenant, at, entity, actor, identityOf: (id: string) => identityOf(`${origin}:${id}`) };
+  const deletes = await deletesOf(transaction, mapping, deletion, entityIds);
   const incoming = deletes.map(({ change, sides }) => {
     const line = () => lineOfChange(change, sides);
     const source: ChangeSource = { position: `a document of ${entity}`, line, identity: change.identity };

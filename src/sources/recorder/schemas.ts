@@ -85,7 +85,7 @@ const ChangeEvent = Type.Object(
 
 const Lines = Type.String({ description: 'A `RecordedChange` as JSON on each line.' });
 
-/** Bodies by their media type, as the OpenAPI document tells them. */
+/** Bodies by media type, for the OpenAPI document. */
 export const describedBodies = {
   'application/json': Type.Union([RecordedChange, Type.Array(RecordedChange, { maxItems: maxChanges })]),
   'application/x-ndjson': Lines,
@@ -99,12 +99,12 @@ const count = (description: string) => Type.Integer({ minimum: 0, description })
 
 export const RecordedCounts = Type.Object(
   {
-    read: count('Changes in the request; all other counts add up to it.'),
-    recorded: count('Are entries now.'),
-    unchanged: count('Updates that change nothing.'),
-    duplicate: count('Were entries before.'),
-    expired: count('Are older than the tenant keeps.'),
-    ignored: count('Nobody wants them, by the mapping or by their kind.'),
+    read: count('Changes in the request, the sum of the other counts.'),
+    recorded: count('New entries.'),
+    unchanged: count('Updates without a change.'),
+    duplicate: count('Already recorded.'),
+    expired: count('Older than the retention of the tenant.'),
+    ignored: count('Excluded by the mapping, or events without a change.'),
     rejected: Type.Array(
       Type.Object(
         { index: Type.Integer({ minimum: 0, description: 'From 0.' }), reason: Type.String() },

@@ -1,9 +1,8 @@
-import { hash } from 'node:crypto';
 import { type JsonKind, kindOf, memberOf, membersOf, stringOf } from '../../../core/json/members.ts';
 import { parseIfJson, parseJson } from '../../../core/json/parse.ts';
 import type { JsonNode } from '../../../core/json/tape.ts';
 import { compactText } from '../../../core/json/text.ts';
-import { identityLength } from '../../../recording/change.ts';
+import { identityOf } from '../../../recording/identity.ts';
 
 /** A change event of Debezium, without its envelope. */
 export interface DebeziumEvent {
@@ -209,5 +208,5 @@ export function identityOfEvent(
     before === undefined ? null : compactText(before),
     after === undefined ? ((updateDescription && compactText(updateDescription)) ?? null) : compactText(after),
   ]);
-  return hash('sha256', `annals:debezium:${text}`, 'buffer').subarray(0, identityLength);
+  return identityOf(`annals:debezium:${text}`);
 }
