@@ -138,14 +138,15 @@ export function stringOf(value: JsonNode | undefined): string | undefined {
 }
 
 /**
- * The text of an object with these members. Each member is as it was written.
+ * The text of an object with these members, each as it was written. Undefined members are left out.
  *
  * @example
  * objectText([['id', '"a"'], ['price', parseJson('1.10')]]); // '{"id":"a","price":1.10}'
  */
-export function objectText(members: Iterable<readonly [string, JsonNode | string]>): string {
+export function objectText(members: Iterable<readonly [string, JsonNode | string | undefined]>): string {
   const written: string[] = [];
   for (const [key, value] of members) {
+    if (value === undefined) continue;
     written.push(`${JSON.stringify(key)}:${typeof value === 'string' ? value : compactText(value)}`);
   }
   return `{${written.join(',')}}`;

@@ -261,9 +261,7 @@ function orNothing<Value>(read: () => Value): Value | undefined {
   }
 }
 
-type ChangedDocument = Extract<MappedChange, { kind: 'change' }>;
-
-function related(mapped: ChangedDocument, item: RelatedItem): ChangedDocument {
+function related(mapped: Extract<MappedChange, { kind: 'change' }>, item: RelatedItem): MappedChange {
   return { ...mapped, change: { ...mapped.change, related: [item, ...mapped.change.related] } };
 }
 
@@ -275,9 +273,7 @@ function reasonOf(error: unknown): string {
   throw error;
 }
 
-/**
- * The difference of an update with only some new values known. Each member is one value, and nothing is marked whole.
- */
+/** The difference of an update of which only some new values are known. Each member is one value. */
 function partialDifference(after: JsonNode): Difference {
   return differenceOfPaths(entriesOf(after).map(([key, value]) => [pathOf([key]), `{"after":${compactText(value)}}`]));
 }

@@ -96,7 +96,7 @@ export async function deletesOf(
       ...(difference === undefined ? { paths: '{}' } : contentOf(difference)),
       ...(context === undefined ? {} : { context }),
     };
-    deletes.push({ change, sides: objectText(document === undefined ? [] : [['before', document]]) });
+    deletes.push({ change, sides: objectText([['before', document]]) });
   }
   return deletes;
 }

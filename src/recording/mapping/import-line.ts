@@ -55,7 +55,6 @@ const relatedMembers: ReadonlySet<string> = new Set(['entity', 'entityId']);
 /** Reasons truncate longer member names. */
 const maxShownName = 200;
 
-/** Why a line is rejected. */
 class Rejection extends Error {}
 
 /**
@@ -234,7 +233,6 @@ export interface RecordingClient {
 }
 
 export const otherTenant = 'is mapped to another tenant than that of the path';
-
 const noActorScope = '"actor" needs the scope recorder.actor_set';
 
 /** Applies a client's rights to its line, also on a retry. `identity`: identifies a line without an `id`. */
@@ -263,23 +261,22 @@ export const operations: Record<ChangeType, string> = { create: 'insert', update
 export function lineOfChange(change: Change, sides: string, id?: string): string {
   const parsed = parseJson(sides);
   const { type, entity, entityId, name, actor, schemaVersion, related, context } = change;
-  const members: [string, string | JsonNode | undefined][] = [
+  return objectText([
     ['id', id && JSON.stringify(id)],
     ['op', JSON.stringify(operations[type])],
     ['entity', JSON.stringify(entity)],
     ['entityId', JSON.stringify(entityId)],
     ['at', JSON.stringify(new Date(change.at).toISOString())],
-    ['name', name === undefined ? undefined : JSON.stringify(name)],
+    ['name', name && JSON.stringify(name)],
     ['actor', JSON.stringify(actor)],
-    ['schemaVersion', schemaVersion === undefined ? undefined : JSON.stringify(schemaVersion)],
+    ['schemaVersion', schemaVersion && JSON.stringify(schemaVersion)],
     ['related', related.length === 0 ? undefined : JSON.stringify(related)],
     ['context', context],
     // With an incomplete `before`, its missing columns would appear as new.
     ['before', type === 'create' || isWhole(change) ? undefined : memberOf(parsed, 'before')],
     ['after', type === 'delete' ? undefined : memberOf(parsed, 'after')],
     ['masked', maskedOf(change)],
-  ];
-  return objectText(members.flatMap(([key, value]) => (value === undefined ? [] : [[key, value] as const])));
+  ]);
 }
 
 /** JSON text of the paths of masked values that differ although their texts are equal. */

@@ -17,7 +17,7 @@ export function rejectedRowText(table: TableMapping, row: RowChange): string {
   const sides = () => applyRules(rest, { before: node(row.before), after: node(row.after) });
   const { before, after } = withoutUnreadable(sides);
   const context = row.context && applyRules(masks, { after: parseJson(row.context) }).after;
-  const members: [string, JsonNode | string | undefined][] = [
+  return objectText([
     ['table', JSON.stringify(row.table)],
     ['type', JSON.stringify(row.type)],
     ['at', String(row.at)],
@@ -28,8 +28,7 @@ export function rejectedRowText(table: TableMapping, row: RowChange): string {
     ['before', before],
     ['after', after],
     ['values', row.values && valuesText(table, row.values)],
-  ];
-  return objectText(members.flatMap(([key, value]) => (value === undefined ? [] : [[key, value] as const])));
+  ]);
 }
 
 /** Each value as `[keys, after]`; a removed value as `[keys]`. */

@@ -128,14 +128,10 @@ function tenantOfFault({ source, document }: OutboxRow, mapping: Mapping): strin
 /** JSON text that identifies a row that could not be written, and so has no values. */
 function faultContent({ source, document }: OutboxRow, position: string): string {
   const named = document === null ? undefined : parseJson(document);
-  const members = ['entity', 'entityId', 'key'].flatMap((name) => {
-    const member = named && memberOf(named, name);
-    return member === undefined ? [] : [[name, member] as const];
-  });
   return objectText([
     ['place', JSON.stringify(position)],
-    ...(source === null ? [] : [['table', JSON.stringify(source)] as const]),
-    ...members,
+    ['table', source === null ? undefined : JSON.stringify(source)],
+    ...['entity', 'entityId', 'key'].map((name) => [name, named && memberOf(named, name)] as const),
   ]);
 }
 
@@ -214,12 +210,13 @@ function changeByHand(
   const [entity, entityId, name] = [member('entity') ?? '', member('entityId') ?? '', member('name')];
   const type: ChangeType = before === null ? 'create' : after === null ? 'delete' : 'update';
   const shown = maskedSides(row, mapping.entities.get(entity));
-  const sides = membersIn({ before: shown.before, after: shown.after });
+  const sides = Object.entries({ before: shown.before, after: shown.after });
   const content = () => objectText(sides);
   const rejected = (reason: string): Omit<SourceChange, 'position'> => {
     const line = objectText([
       ['op', JSON.stringify(operations[type])],
-      ...membersIn({ entity: memberOf(named, 'entity'), entityId: memberOf(named, 'entityId') }),
+      ['entity', memberOf(named, 'entity')],
+      ['entityId', memberOf(named, 'entityId')],
       ['at', JSON.stringify(new Date(at).toISOString())],
       ...sides,
     ]);
@@ -255,11 +252,4 @@ function maskedSides({ before, after }: OutboxRow, rules: ValueRules | undefined
     after: after === null ? undefined : parseJson(after),
   };
   return rules === undefined ? sides : applyRules(compileRules(rules), sides);
-}
-
-/** The members that exist. */
-function membersIn(members: Readonly<Record<string, JsonNode | undefined>>): [string, JsonNode][] {
-  return Object.entries(members).flatMap(([name, value]): [string, JsonNode][] =>
-    value === undefined ? [] : [[name, value]],
-  );
 }

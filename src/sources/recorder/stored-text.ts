@@ -87,16 +87,15 @@ export function storedLine(text: Buffer, clientName: string, mapping: Mapping | 
   const rules = entity === undefined ? undefined : mapping?.entities.get(entity);
   const hasActor = line.has('actor');
   if (rules === undefined) return hasActor ? text.toString('utf8') : lineWithActor(text, clientName);
-  const parts: [string, JsonNode | string][] = [];
+  const parts: [string, JsonNode | undefined | string][] = [];
   for (const [name, value] of line) {
     // No mask holds for a member that is not known. Its name alone is kept, so that a retry is rejected as well.
     if (!masked.has(name)) parts.push([name, changeMembers.has(name) ? value : 'null']);
   }
   const { before, after } = applyRules(compileRules(rules), { before: line.get('before'), after: line.get('after') });
-  addMember(parts, 'before', before);
-  addMember(parts, 'after', after);
+  parts.push(['before', before], ['after', after]);
   // Ignored members of a context are kept: that is where they are looked for.
-  addMember(parts, 'context', applyRules(compileMasks(rules), { after: line.get('context') }).after);
+  parts.push(['context', applyRules(compileMasks(rules), { after: line.get('context') }).after]);
   const keptText = Buffer.from(objectText(parts));
   return hasActor ? keptText.toString('utf8') : lineWithActor(keptText, clientName);
 }
@@ -108,8 +107,4 @@ export function lineWithActor(line: Buffer, clientName: string): string {
   const members = text.slice(0, end);
   const comma = members.trimEnd().endsWith('{') ? '' : ',';
   return `${members}${comma}"actor":${JSON.stringify(clientName)}${text.slice(end)}`;
-}
-
-function addMember(parts: [string, JsonNode | string][], name: string, value: JsonNode | undefined): void {
-  if (value !== undefined) parts.push([name, value]);
 }
