@@ -53,9 +53,9 @@ export class Batcher {
   #changes: SourceChange[] = [];
   #bytes = 0;
   /** The position after all batches whose recording has started. */
-  #begun: Position;
+  #started: Position;
   /** The position after the collected changes. */
-  #gathered: Position;
+  #collected: Position;
   #recording: Promise<void> = Promise.resolve();
   #isRecording = false;
   /** When the first collected change arrived, by performance.now(). */
@@ -64,20 +64,20 @@ export class Batcher {
 
   constructor(options: BatcherOptions) {
     this.#options = options;
-    this.#begun = options.position;
-    this.#gathered = options.position;
-    this.#trace = this.#beginGathering();
+    this.#started = options.position;
+    this.#collected = options.position;
+    this.#trace = this.#beginCollecting();
   }
 
   /** Whether all added changes are recorded or being recorded. */
   get isEmpty(): boolean {
-    return this.#gathered === this.#begun;
+    return this.#collected === this.#started;
   }
 
   async add(transaction: CapturedTransaction): Promise<void> {
     const { begin, endLsn, at, rows } = transaction;
     const position = (changes: number, complete: boolean): Position => ({
-      ...this.#gathered,
+      ...this.#collected,
       commitLsn: begin.commitLsn,
       endLsn,
       xid: begin.xid,
@@ -86,7 +86,7 @@ export class Batcher {
       changes,
       complete,
     });
-    if (this.isEmpty) this.#trace = this.#beginGathering();
+    if (this.isEmpty) this.#trace = this.#beginCollecting();
     const slice = new TimeSlice(sliceLength);
     for (const step of transaction.steps()) {
       if (this.#options.signal.aborted) return;
@@ -94,18 +94,18 @@ export class Batcher {
       const place = `${formatLsn(begin.commitLsn)} row ${step.rows}`;
       for (const mapped of step.changes) this.#changes.push({ mapped, position: place, content: step.content });
       this.#bytes += bytesOf(step);
-      this.#gathered = position(step.rows, false);
+      this.#collected = position(step.rows, false);
       if (step.truncate !== undefined) {
         // A truncate deletes the documents that exist after all earlier changes, so these are recorded first.
-        this.#gathered = position(step.rows - 1, false);
+        this.#collected = position(step.rows - 1, false);
         await this.#flush(undefined);
-        this.#gathered = position(step.rows, false);
+        this.#collected = position(step.rows, false);
         await this.#flush(step.truncate);
       } else if (this.#changes.length >= maxChanges || this.#bytes >= maxBytes) {
         await this.#flush(undefined);
       }
     }
-    this.#gathered = position(rows, true);
+    this.#collected = position(rows, true);
   }
 
   /** Starts to record the collected changes, unless a batch is being recorded. */
@@ -136,7 +136,7 @@ export class Batcher {
     this.#begin(batch);
   }
 
-  #beginGathering(): BatchTrace {
+  #beginCollecting(): BatchTrace {
     this.#since = performance.now();
     const trace = new BatchTrace(this.#options.tracer, 'capture');
     // Rows are mapped as they are read.
@@ -146,11 +146,11 @@ export class Batcher {
 
   #batch(truncate: Truncate | undefined): Traced {
     const trace = this.#trace;
-    const batch: CapturedBatch = { changes: this.#changes, from: this.#begun, to: this.#gathered, truncate };
+    const batch: CapturedBatch = { changes: this.#changes, from: this.#started, to: this.#collected, truncate };
     this.#changes = [];
     this.#bytes = 0;
-    this.#begun = this.#gathered;
-    this.#trace = this.#beginGathering();
+    this.#started = this.#collected;
+    this.#trace = this.#beginCollecting();
     return { batch, trace };
   }
 

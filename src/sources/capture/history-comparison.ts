@@ -15,7 +15,7 @@ import { recordedIdentities } from '../../recording/store.ts';
 type MappedUpdate = Extract<MappedChange, { kind: 'change' }>;
 
 /** Characters of all cached documents, and of one. */
-const maxKept = 16 * 1024 * 1024;
+const maxCached = 16 * 1024 * 1024;
 const maxDocument = 1024 * 1024;
 
 /**
@@ -73,7 +73,7 @@ export class HistoryComparison {
     }
     this.#pending = new Map();
     for (const [key, document] of this.#documents) {
-      if (this.#size <= maxKept) break;
+      if (this.#size <= maxCached) break;
       this.#documents.delete(key);
       this.#size -= document.length;
     }

@@ -49,10 +49,10 @@ export async function prepare(client: pg.Client, version: number, options: Captu
   const captured = await readCapturedTables(db);
   const source = { client, version, system: await readSystem(options), slot, captured };
   const isNew = position === undefined && slot === undefined;
-  const isBrokenOff = position !== undefined && position.phase !== 'recording';
-  if (choice.resync || isNew || isBrokenOff) {
+  const isInterrupted = position !== undefined && position.phase !== 'recording';
+  if (choice.resync || isNew || isInterrupted) {
     const compares = choice.resync || (isNew && choice.snapshot) || position?.phase === 'copying';
-    return await beginAnew(source, position, compares, options);
+    return await startOver(source, position, compares, options);
   }
 
   const gap = await gapOf(source, position, options);
@@ -60,14 +60,14 @@ export async function prepare(client: pg.Client, version: number, options: Captu
   if (gap === undefined && position !== undefined && confirmedFlush !== undefined) {
     // Only the stream shows whether the log still has the last recorded transaction.
     if (choice.acceptGap && confirmedFlush < recordedUntil(position))
-      return await goOnAtSlot(source, position, options);
+      return await resumeAtSlot(source, position, options);
     const published = await publish(source, options);
     return { position: { ...position, timeline: source.system.timeline }, ...published, confirmedFlush };
   }
   const what = gap ?? `the slot ${name} is there, and Annals has no position for it`;
   if (!choice.acceptGap) throw new GapError(what);
   options.log.warn({ gap: what }, 'capture continues without the missing changes');
-  return await goOnAtSlot(source, position, options);
+  return await resumeAtSlot(source, position, options);
 }
 
 async function readSystem({ source }: CaptureOptions): Promise<SourceSystem> {
@@ -96,7 +96,7 @@ async function gapOf(
 }
 
 /** `--accept-gap`: resumes at the slot's position, or with a new slot. */
-async function goOnAtSlot(source: Source, last: Position | undefined, options: CaptureOptions): Promise<Prepared> {
+async function resumeAtSlot(source: Source, last: Position | undefined, options: CaptureOptions): Promise<Prepared> {
   const { client, slot } = source;
   const confirmedFlush = slot?.confirmedFlush ?? undefined;
   if (
@@ -104,7 +104,7 @@ async function goOnAtSlot(source: Source, last: Position | undefined, options: C
     slot?.walStatus === 'lost' ||
     (await readPublication(client, options.slot)) !== 'whole'
   ) {
-    return await beginAnew(source, last, false, options);
+    return await startOver(source, last, false, options);
   }
   const published = await publish(source, options);
   const position = positionAt(confirmedFlush, source, last, options);
@@ -119,7 +119,7 @@ async function goOnAtSlot(source: Source, last: Position | undefined, options: C
  * Creates the publication, then the slot: a slot older than its publication fails forever. With `compares`, then
  * compares the tables with the history in the slot's snapshot.
  */
-async function beginAnew(
+async function startOver(
   source: Source,
   last: Position | undefined,
   compares: boolean,

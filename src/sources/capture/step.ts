@@ -65,8 +65,8 @@ export interface TransactionFacts {
 }
 
 /** The step with the facts of its transaction. */
-export function informedStep(step: Step, table: TableMapping, { info = silent, actor }: TransactionFacts): Step {
-  const changes = step.changes.map((mapped) => informed(mapped, table, info, actor));
+export function withFacts(step: Step, table: TableMapping, { info = silent, actor }: TransactionFacts): Step {
+  const changes = step.changes.map((mapped) => changeWithFacts(mapped, table, info, actor));
   if (step.truncate === undefined) return { ...step, changes };
   const truncate = actor === undefined ? step.truncate : { ...step.truncate, actor };
   return { ...step, truncate: { ...truncate, ...truncateInfo(truncate, table, info) } };
@@ -74,7 +74,7 @@ export function informedStep(step: Step, table: TableMapping, { info = silent, a
 
 const silent: TransactionInfo = { actor: undefined, context: undefined };
 
-function informed(
+function changeWithFacts(
   mapped: MappedChange,
   table: TableMapping,
   info: TransactionInfo,

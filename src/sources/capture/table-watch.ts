@@ -87,7 +87,7 @@ export class TableWatch {
       const news = await partitionNews(client, name, known.partitions, partitions);
       for (const message of news) log.warn({}, `${message}. ${remedy}`);
       if (news.length > 0 || Object.keys(partitions).length !== Object.keys(known.partitions).length)
-        await this.#know(name, { ...known, partitions });
+        await this.#store(name, { ...known, partitions });
     }
   }
 
@@ -137,7 +137,7 @@ export class TableWatch {
       );
     }
     if (news !== undefined || known.identity !== relation.replicaIdentity)
-      await this.#know(name, { ...known, columns, identity: relation.replicaIdentity });
+      await this.#store(name, { ...known, columns, identity: relation.replicaIdentity });
   }
 
   async #withdraw(withdrawal: Parameters<typeof withdrawTable>[3]): Promise<void> {
@@ -145,7 +145,7 @@ export class TableWatch {
     if (captured !== undefined) this.#captured = captured;
   }
 
-  async #know(name: string, table: CapturedTable): Promise<void> {
+  async #store(name: string, table: CapturedTable): Promise<void> {
     this.#captured = new Map([...this.#captured, [name, table]]);
     await storeCapturedTables(this.#options.db, this.#captured);
   }

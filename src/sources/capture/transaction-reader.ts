@@ -11,12 +11,12 @@ import type { PgoutputMessage, Tuple } from './pgoutput.ts';
 import { formatLsn, type Lsn } from './position.ts';
 import type { SourceTable, SourceTables } from './source-tables.ts';
 import {
-  informedStep,
   readTransactionInfo,
   type Step,
   StepBuffer,
   type TransactionFacts,
   type TransactionInfo,
+  withFacts,
 } from './step.ts';
 
 /** A committed transaction of the source. */
@@ -142,7 +142,7 @@ export class TransactionReader {
       at,
       rows,
       recorded,
-      steps: () => this.#informed(steps.read(), open),
+      steps: () => this.#withFacts(steps.read(), open),
       close: () => steps.close(),
     };
   }
@@ -286,11 +286,11 @@ export class TransactionReader {
     return identityOf(text);
   }
 
-  *#informed(steps: Iterable<Step>, facts: TransactionFacts): Generator<Step> {
+  *#withFacts(steps: Iterable<Step>, facts: TransactionFacts): Generator<Step> {
     for (const step of steps) {
       const table = this.#options.mapping.tables.get(step.table);
       const isSilent = facts.info === undefined && facts.actor === undefined;
-      yield isSilent || table === undefined ? step : informedStep(step, table, facts);
+      yield isSilent || table === undefined ? step : withFacts(step, table, facts);
     }
   }
 

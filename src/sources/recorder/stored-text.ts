@@ -6,10 +6,10 @@ import { applyRules, compileMasks, compileRules } from '../../recording/mapping/
 import { changeMembers } from '../../recording/mapping/import-line.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 
-/** Members of an event that tell where it comes from, and no document. */
+/** Members of an event that name its origin, not its document. */
 const envelope = new Set('specversion id source type time subject datacontenttype op ts_ms ts_us ts_ns'.split(' '));
 
-/** Those of `source` in an event of Debezium. A statement of the database may stand beside them, with its values. */
+/** Members of a Debezium event's `source`. Beside them may be a database statement, with its values. */
 const originNames =
   'version connector name ts_ms ts_us ts_ns snapshot db schema table collection lsn txid gtid file pos row ord';
 const origins = new Set(originNames.split(' '));
@@ -17,9 +17,8 @@ const origins = new Set(originNames.split(' '));
 const prefix = 'iodebezium';
 
 /**
- * What Annals keeps of an event that it cannot map. If the mapping masks and ignores nothing, it is the text of the
- * event. Otherwise it is only the origin of the event, since it is unknown which of its values a mask covers.
- * Undefined: nothing.
+ * What is stored of an event that cannot be mapped: its text, if the mapping has no rules; otherwise only its origin,
+ * since it is unknown which values a mask covers. Undefined: nothing.
  */
 export function storedEvent(text: Buffer, mapping: Mapping | undefined): string | undefined {
   if (!isUtf8(text)) return undefined;
@@ -28,7 +27,7 @@ export function storedEvent(text: Buffer, mapping: Mapping | undefined): string 
   return event && originOf(event);
 }
 
-/** The same of a CloudEvent in binary mode, whose attributes are headers. */
+/** For a CloudEvent in binary mode, whose attributes are headers. */
 export function storedBinaryEvent(
   headers: Readonly<Record<string, string>>,
   body: Buffer,
@@ -70,12 +69,12 @@ function scalarsOf(source: JsonNode): string {
   );
 }
 
-/** Members whose values the rules of the mapping hold for. */
+/** Members to which the rules of the mapping apply. */
 const masked: ReadonlySet<string> = new Set(['before', 'after', 'context']);
 
 /**
- * What is kept of a change that cannot be recorded: its text, masked and without what the mapping ignores, with the actor that it
- * would have had. Undefined where the mapping has rules and the text does not tell which of them hold.
+ * What is stored of a rejected change: its text, masked and without ignored values, with its actor. Undefined if the
+ * mapping has rules and the text does not show which of them apply.
  */
 export function storedLine(text: Buffer, clientName: string, mapping: Mapping | undefined): string | undefined {
   const hasRules = mapping !== undefined && mapping.entities.size > 0;
@@ -89,18 +88,18 @@ export function storedLine(text: Buffer, clientName: string, mapping: Mapping | 
   if (rules === undefined) return hasActor ? text.toString('utf8') : lineWithActor(text, clientName);
   const parts: [string, JsonNode | undefined | string][] = [];
   for (const [name, value] of line) {
-    // No mask holds for a member that is not known. Its name alone is kept, so that a retry is rejected as well.
+    // No mask applies to an unknown member. Its name alone is stored, so that a retry is rejected too.
     if (!masked.has(name)) parts.push([name, changeMembers.has(name) ? value : 'null']);
   }
   const { before, after } = applyRules(compileRules(rules), { before: line.get('before'), after: line.get('after') });
   parts.push(['before', before], ['after', after]);
-  // Ignored members of a context are kept: that is where they are looked for.
+  // Ignores do not apply to a context.
   parts.push(['context', applyRules(compileMasks(rules), { after: line.get('context') }).after]);
   const keptText = Buffer.from(objectText(parts));
   return hasActor ? keptText.toString('utf8') : lineWithActor(keptText, clientName);
 }
 
-/** A line that names no actor with the client's name, so that a retry records it under that name. */
+/** A line without an actor, with the client's name, so that a retry records it under that name. */
 export function lineWithActor(line: Buffer, clientName: string): string {
   const text = line.toString('utf8');
   const end = text.lastIndexOf('}');
