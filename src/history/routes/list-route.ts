@@ -8,13 +8,17 @@ import { CsvFile, csvType, jsonStream, stream } from '../../http/openapi/answers
 import type { QueryParameters } from '../../http/query-parameters.ts';
 import { insufficientScopes } from '../../http/scopes.ts';
 import { streamOfTexts } from '../../pagination/page-texts.ts';
-import { historyBody } from '../entries/entry-text.ts';
+import type { EntryRow, PageOfEntries } from '../entries/entry-store.ts';
+import { historyBody, timeText } from '../entries/entry-text.ts';
 import { showEntries } from '../entries/show-entries.ts';
-import { csvText, maxEntriesOfFile } from '../export/csv-file.ts';
+import { csvHead } from '../export/export-store.ts';
 import type { FindPage } from '../search/find-page.ts';
 import { parseOwnQuery } from '../search/plan/restriction.ts';
 import { clientReads, mayShowContext, type ReadApi, refuseContextWithoutScope, timingOf } from './operation.ts';
 import { HistoryPath, HistoryQuery, type HistoryQueryParameters } from './schemas.ts';
+
+/** Maximum entries of a file that is returned at once. */
+export const maxEntriesOfFile = 10_000;
 
 interface ListOptions {
   findPage: FindPage;
@@ -118,4 +122,34 @@ async function checkFile(request: FastifyRequest): Promise<void> {
   if (extra.length === 0) return;
   const details = extra.map((field) => ({ field, message: 'must be left out: a file has all changes of q' }));
   throw new AnnalsError('validation_violation', 'A file has q as its one parameter.', { details });
+}
+
+const partLength = 64 * 1024;
+
+/**
+ * The file that an export has of these entries, in parts. It is written from a page, which holds no connection: a client
+ * may take it slowly, while the lines of an export come from a transaction that stays open.
+ */
+async function* csvText({ entries, pieces }: PageOfEntries): AsyncGenerator<string> {
+  let part = csvHead();
+  for await (const piece of pieces ?? [entries]) {
+    for (const entry of piece) {
+      part += csvLine(entry);
+      if (part.length < partLength) continue;
+      yield part;
+      part = '';
+    }
+  }
+  yield part;
+}
+
+function csvLine({ at, type, entity, entityId, name, schemaVersion, actor, related, paths }: EntryRow): string {
+  const fields = [timeText(at), type, entity, entityId, name, schemaVersion, actor, related ?? '[]', paths];
+  return `${fields.map(csvField).join()}\r\n`;
+}
+
+/** As the routine `csv_field`: a spreadsheet takes no field for a formula. */
+function csvField(value: string | null | undefined): string {
+  if (value === null || value === undefined) return '';
+  return `"${/^[=+\-@\t\n\r＝＋－＠]/.test(value) ? "'" : ''}${value.replaceAll('"', '""')}"`;
 }

@@ -1,13 +1,134 @@
+import { Type } from 'typebox';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json } from '../../http/openapi/answers.ts';
+import { queryInteger } from '../../http/query-parameters.ts';
 import type { HistoryReads } from '../history-reads.ts';
 import { calendarIn } from '../request-times.ts';
 import { facetsView } from '../search/facets.ts';
 import { histogramView } from '../search/histogram.ts';
 import { parseOwnQuery, requireActors } from '../search/plan/restriction.ts';
 import { type ReadApi, timingOf } from './operation.ts';
-import { HistoryPath } from './schemas.ts';
-import { FacetsAnswer, FacetsQuery, HistogramAnswer, HistogramQuery } from './summary-schemas.ts';
+import { HistoryPath, HistoryQuery } from './schemas.ts';
+
+const { properties } = HistoryQuery;
+
+const HistogramQuery = Type.Object({
+  q: properties.q,
+  buckets: Type.Optional(
+    queryInteger({
+      minimum: 1,
+      maximum: 500,
+      default: 60,
+      message: 'buckets must be between 1 and 500',
+      description: 'The maximum number of buckets. Annals chooses the shortest interval that needs no more.',
+    }),
+  ),
+  timeZone: Type.Optional(
+    Type.String({
+      description: 'An IANA time zone. Buckets of days begin at midnight there. Default: UTC.',
+      default: 'UTC',
+      examples: ['Europe/Berlin'],
+    }),
+  ),
+});
+
+const entries = (description: string) => Type.Integer({ minimum: 0, format: 'int64', description });
+const time = (description: string) => Type.String({ format: 'date-time', description });
+
+const HistogramBucket = Type.Object(
+  {
+    at: time('When the bucket begins.'),
+    count: entries('All entries of the bucket.'),
+    create: entries('Those of type `create`.'),
+    update: entries('Those of type `update`.'),
+    delete: entries('Those of type `delete`.'),
+  },
+  { $id: 'HistogramBucket' },
+);
+
+const HistogramAnswer = Type.Object(
+  {
+    from: time('The later of the beginning of the window and the oldest entry that matches.'),
+    to: time('The upper bound of the query; without one, now.'),
+    interval: Type.Object(
+      {
+        unit: Type.Union([Type.Literal('second'), Type.Literal('minute'), Type.Literal('hour'), Type.Literal('day')]),
+        count: Type.Integer({ minimum: 1 }),
+      },
+      {
+        $id: 'HistogramInterval',
+        description:
+          'The length of a bucket. Buckets begin at multiples of it since 1970-01-01. Buckets of days begin at midnight in `timeZone`.',
+      },
+    ),
+    totalElements: entries('Exact: that of the list of changes. The buckets and `after` add up to it.'),
+    buckets: Type.Array(HistogramBucket, {
+      description: 'The oldest first. Buckets may be empty. The first and the last one may be partial.',
+    }),
+    after: entries('Entries later than `to`.'),
+  },
+  {
+    $id: 'ChangeHistogram',
+    examples: [
+      {
+        from: '2026-09-01T09:30:00.000Z',
+        to: '2026-09-03T08:00:00.000Z',
+        interval: { unit: 'day', count: 1 },
+        totalElements: 15,
+        buckets: [
+          { at: '2026-09-01T00:00:00.000Z', count: 11, create: 3, update: 8, delete: 0 },
+          { at: '2026-09-02T00:00:00.000Z', count: 0, create: 0, update: 0, delete: 0 },
+          { at: '2026-09-03T00:00:00.000Z', count: 4, create: 1, update: 2, delete: 1 },
+        ],
+        after: 0,
+      },
+    ],
+  },
+);
+
+const facetFields = [
+  Type.Literal('entity'),
+  Type.Literal('type'),
+  Type.Literal('actor'),
+  Type.Literal('path'),
+] as const;
+
+const FacetsQuery = Type.Object({
+  q: properties.q,
+  field: Type.Union([...facetFields], {
+    type: 'string',
+    'x-message': 'field must be one of entity, type, actor, path',
+  }),
+  size: properties.size,
+});
+
+const FacetsAnswer = Type.Object(
+  {
+    field: Type.Union([...facetFields]),
+    totalElements: entries(
+      'Exact: that of the list of changes. The values and `others` add up to it, unless they are paths.',
+    ),
+    values: Type.Array(
+      Type.Object({ value: Type.String(), count: entries('Entries with this value.') }, { $id: 'FacetValue' }),
+      { description: 'The values with most entries first. Values with equal counts are in the order of code points.' },
+    ),
+    others: entries('Entries with any other value. Of paths: how many other paths these entries have.'),
+  },
+  {
+    $id: 'ChangeFacets',
+    examples: [
+      {
+        field: 'actor',
+        totalElements: 15,
+        values: [
+          { value: 'Jane Doe', count: 9 },
+          { value: 'system', count: 4 },
+        ],
+        others: 2,
+      },
+    ],
+  },
+);
 
 /** Counts of the entries of a query (contract 4, further reads). */
 export function summaryRoutes(app: HttpServer, { reads }: { reads: HistoryReads }, api: ReadApi): void {
