@@ -20,7 +20,7 @@ export function AgentName({ id, withId = false }: AgentNameProps) {
   if (withId) {
     return (
       <>
-        <Name text={name} /> <Name class="agent-id muted mono" text={id} />
+        <Name text={name} /> <Name class="muted mono" text={id} />
       </>
     );
   }

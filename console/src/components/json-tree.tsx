@@ -40,7 +40,7 @@ interface NodeProps {
 function Node({ name, value, open, room }: NodeProps) {
   if (!isContainer(value) || sizeOf(value) === 0) {
     return (
-      <div class="json-row">
+      <div>
         <Key name={name} />
         <JsonScalar value={value} />
       </div>

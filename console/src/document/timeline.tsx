@@ -56,7 +56,7 @@ function TimelineItem({ change: { number, entry }, isShown, isCompared, onShow, 
     <li class={`timeline-item${isShown ? ' shown' : ''}${isCompared ? ' compared' : ''}`}>
       <button type="button" class="timeline-show" aria-pressed={isShown} onClick={() => onShow(number)}>
         <ChangeTypeMark type={entry.type} short />
-        <span class="timeline-when">
+        <span>
           <Time at={entry.at} />
         </span>
         <Name class="timeline-actor" text={entry.actor} />

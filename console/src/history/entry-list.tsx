@@ -26,7 +26,7 @@ export function EntryList({ entries, open }: EntryListProps) {
   const list = useRef<HTMLDivElement>(null);
   useMoveKeys(list, entries, open);
   return (
-    <div ref={list} class="entry-list">
+    <div ref={list}>
       {daysOf(entries).map(([day, ofDay]) => (
         <section key={day} aria-label={day}>
           <h2 class="entry-day">{day}</h2>

@@ -58,7 +58,7 @@ export function SchemaNote({ state }: { readonly state: SchemaState }) {
   );
 }
 
-/** Milliseconds of a check. A pattern can take for ever; then the service alone checks. */
+/** Milliseconds of a check. A pattern can take forever; then the service alone checks. */
 const timeLimit = 2_000;
 /** Milliseconds after the last key. */
 const pause = 200;

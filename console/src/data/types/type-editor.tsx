@@ -48,7 +48,6 @@ function Editing({ typeId, current }: { readonly typeId: string; readonly curren
   };
   return (
     <form
-      class="type-editor"
       onInput={forget}
       onSubmit={(event) => {
         event.preventDefault();

@@ -80,7 +80,7 @@ function Editing({ current }: { readonly current: Agent | undefined }) {
     }
   };
   return (
-    <form class="agent-form" noValidate onSubmit={(event) => void save(event)}>
+    <form noValidate onSubmit={(event) => void save(event)}>
       <PageHeader title={current === undefined ? 'New agent' : <Name text={`Edit ${agentTitle(current)}`} />}>
         <Button onClick={() => (current === undefined ? navigate({ path: 'desk/agents' }) : leave(current.id))}>
           Cancel
