@@ -5,7 +5,7 @@ import type { ReadBundle } from './lines.ts';
 import { formatLine } from './write-bundle.ts';
 
 const maxPiece = 1024 * 1024;
-/** Leaves are in the order of positions, whatever is committed meanwhile. */
+/** Leaves are in the order of positions, so a bundle needs no snapshot. */
 const noSnapshot = '1:1:';
 
 /** Exports with bundles: see `ExportRequest.proof`. */
@@ -18,18 +18,18 @@ export function withProofs(exports: ExportHistory, readBundle: ReadBundle, piece
 }
 
 /**
- * Passes a bundle to `take`, in parts that end with a block of positions, so that an interrupted export goes on with the next one.
- * Throws conflict_resource where the history cannot be bundled now.
+ * Passes a bundle to `take`, in parts that end with a block of positions, so that an interrupted export resumes with
+ * the next one. Throws conflict_resource where the history cannot be bundled now.
  */
 async function exportProof(
   readBundle: ReadBundle,
   { tenant, q, withContext, resume, signal }: ExportRequest,
   { pieceBytes, take }: { pieceBytes: number; take: (piece: ExportPiece) => Promise<void> },
 ): Promise<void> {
-  // The size of the checkpoint stands where other exports have their beginning, and the next block where they have an entry.
-  const going = resume && { size: resume.since, block: resume.after.at };
-  let [text, entries, block, size] = ['', 0, going?.block ?? 0, going?.size ?? 0];
-  let isFirst = going === undefined;
+  // `since` holds the size of the checkpoint, and `after` the next block.
+  const resumed = resume && { size: resume.since, block: resume.after.at };
+  let [text, entries, block, size] = ['', 0, resumed?.block ?? 0, resumed?.size ?? 0];
+  let isFirst = resumed === undefined;
   const flush = async () => {
     const of = { snapshot: noSnapshot, placement: null, since: size };
     await take({ text, entries, last: { at: block, sequence: 0 }, of, isFirst });
@@ -40,7 +40,7 @@ async function exportProof(
       const lines = readBundle(tenant, {
         q: q === '' ? undefined : q,
         withContext: withContext === true,
-        resume: going,
+        resume: resumed,
       });
       for await (const line of lines) {
         signal.throwIfAborted();
@@ -50,7 +50,7 @@ async function exportProof(
         if (line.kind === 'tile') block = line.index + 1;
         if (line.kind === 'tile' && text.length >= pieceBytes) await flush();
       }
-      // It has ended only with its last check: a receipt may have come meanwhile.
+      // The reader checks for new receipts at its end: only then is the bundle complete.
       await flush();
     });
   } catch (error) {

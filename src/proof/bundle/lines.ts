@@ -13,7 +13,7 @@ export const bundleFormat = 'annals-bundle-v1';
 export interface BundleHeader {
   readonly kind: 'header';
   readonly checkpoint: string;
-  /** The positions that were asked for. */
+  /** The requested positions. */
   readonly from: number;
   readonly to: number;
   /** Null: all entries between them. */
@@ -36,7 +36,7 @@ export interface BundleEntry {
 export type BundleLine =
   | BundleHeader
   | BundleEntry
-  /** The text of a receipt that stands further down. */
+  /** The text of a receipt, which the tree has at `position`. */
   | { readonly kind: 'receipt text'; readonly position: number; readonly text: string }
   | { readonly kind: 'gone'; readonly position: number; readonly commitment: Buffer }
   | { readonly kind: 'receipt'; readonly position: number; readonly leaf: Buffer }
@@ -106,7 +106,7 @@ function membersOf(text: string): Record<string, unknown> {
   } catch {
     throw malformed();
   }
-  // Other readers of the file are to read the same: of two members with one name JSON.parse tells the last alone.
+  // Other readers must read the same file alike, and JSON.parse keeps only the last of two members with one name.
   if (JSON.stringify(value) !== text) throw malformed();
   return objectOf(value);
 }

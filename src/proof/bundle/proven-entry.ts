@@ -17,8 +17,8 @@ export interface Redaction {
 }
 
 /**
- * An entry with what proves it. Its identity is hidden, since it may be a hash of all that was sent; so is its context, unless
- * it is asked for; and so is what was erased. Where the proof is lost, no field has a hash that leads to the commitment.
+ * An entry with its proof. Hides its identity, which may be a hash of the whole change, its context unless requested,
+ * and what was erased. Where the proof is lost, no field has a hash that leads to the commitment.
  */
 export function provenEntry(
   { position, commitment, seed }: Leaf,
@@ -70,8 +70,9 @@ function tried<Result>(work: () => Result): Result | undefined {
 }
 
 /**
- * The redaction of an entry without the hashes of fields that are not as an erasure leaves them. Nothing proves the text of an erased field, so another one
- * would stand in the history as if it were erased: without its hash the entry counts as changed. So does an entry that does not say what was erased.
+ * The redaction without the hashes of fields that no erasure leaves so. Nothing proves the text of an erased field, so
+ * a forged one would pass as erased: without its hash the entry counts as changed. So does an entry that does not say
+ * what was erased.
  */
 export function withErasedFields(entry: StoredEntry, redaction: Redaction): Redaction {
   const fields = fieldsOf(entry);

@@ -3,7 +3,9 @@ import { open } from 'node:fs/promises';
 import { createGunzip } from 'node:zlib';
 import { BundleFault, type BundleLine, parseLine } from './lines.ts';
 
-/** The bytes of a line at most. An entry has 128 MiB of paths at most, which JSON writes in up to twice as many bytes. */
+/**
+ * The bytes of a line at most. An entry has 128 MiB of paths at most, which JSON writes in up to twice as many bytes.
+ */
 const maxLine = 400 * 1024 * 1024;
 const newline = 0x0a;
 

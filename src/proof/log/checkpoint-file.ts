@@ -14,8 +14,8 @@ export interface NewestCheckpoint {
 const applicationId = 0x616e6c63;
 
 /**
- * The newest checkpoint of each log, in an SQLite file of the signer: a log's own key, or a witness. Processes that share it
- * exclude each other. What `advance` answered with true is on disk.
+ * The newest checkpoint of each log, in an SQLite file of the signer: a log's own key, or a witness. Processes that
+ * share it exclude each other. What `advance` answered with true is on disk.
  */
 export class CheckpointFile {
   readonly #db: DatabaseSync;
@@ -53,8 +53,8 @@ export class CheckpointFile {
   }
 
   /**
-   * Puts `to` in the place of `from` (undefined: the log has none yet). False where the newest checkpoint is another one by
-   * now: then nothing is stored, and `to` must not leave the process.
+   * Puts `to` in the place of `from` (undefined: the log has none yet). False where the newest checkpoint is another
+   * one by now: then nothing is stored, and `to` must not leave the process.
    */
   advance(origin: string, from: NewestCheckpoint | undefined, to: NewestCheckpoint): boolean {
     const { changes } =

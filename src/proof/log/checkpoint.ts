@@ -12,7 +12,9 @@ import {
   type Verifier,
 } from './note.ts';
 
-/** What a log says about itself, as C2SP's tlog-checkpoint has it: how many leaves it has, and the root of their tree. */
+/**
+ * What a log says about itself, as C2SP's tlog-checkpoint has it: how many leaves it has, and the root of their tree.
+ */
 export interface Checkpoint {
   readonly origin: string;
   readonly size: number;
@@ -66,8 +68,8 @@ export function cosign(text: string, witness: Signer, seconds: number): string {
 }
 
 /**
- * When the witness signed the note, in seconds since 1970; undefined where it did not, `'wrong'` where a signature of its key
- * is not for this text.
+ * When the witness signed the note, in seconds since 1970; undefined where it did not, `'wrong'` where a signature of
+ * its key is not for this text.
  */
 export function cosignedAt({ text, signatures }: Note, witness: Verifier): number | undefined | 'wrong' {
   if (witness.type !== signatureTypes.cosignature) throw new RangeError(`${witness.name} is no key of a witness`);

@@ -25,8 +25,8 @@ interface EntryRow extends Omit<StoredEntry, 'recordedBy'> {
 }
 
 /**
- * The entries at these places, as the database has them, without a look at retention; null where there is none. It answers fewer where their
- * texts have more than `maxBytes` together, but one at least.
+ * The entries at these places, as the database has them, without a look at retention; null where there is none. It
+ * answers fewer where their texts have more than `maxBytes` together, but one at least.
  */
 export async function readCommitted(
   db: Connection,
@@ -61,11 +61,11 @@ select o.place, o.fits, replace(o.identity::text, '-', '') as identity, o.at, k.
        case when o.fits then o.related end as related, case when o.fits then o.paths end as paths,
        o.recorded_by as recorder, r.way, r.name as by, r.issuer as iss, r.subject as sub
   from (
-    select e.*, wanted.place,
-           wanted.place = 1 or sum(octet_length(e.paths) + coalesce(octet_length(e.related), 0))
-             over (order by wanted.place) <= $4::bigint as fits
-      from unnest($2::bigint[], $3::bigint[]) with ordinality as wanted (at, sequence, place)
-      join change_entry e on e.tenant = $1 and e.at = wanted.at and e.sequence = wanted.sequence
+    select e.*, requested.place,
+           requested.place = 1 or sum(octet_length(e.paths) + coalesce(octet_length(e.related), 0))
+             over (order by requested.place) <= $4::bigint as fits
+      from unnest($2::bigint[], $3::bigint[]) with ordinality as requested (at, sequence, place)
+      join change_entry e on e.tenant = $1 and e.at = requested.at and e.sequence = requested.sequence
   ) o
   join change_kind k on k.tenant = $1 and k.kind = o.kind
   join change_actor a on a.tenant = $1 and a.actor = o.actor

@@ -1,7 +1,7 @@
 /**
- * The paths of an entry, each as its name, `before` and `after`: JSON texts, as they are stored, null where a side is not there. The
- * text is as recording writes it; any other is one path without a name whose `after` is the whole text. So texts that
- * differ have different paths.
+ * The paths of an entry, each as its name, `before` and `after`: JSON texts, as they are stored, null where a side is
+ * not there. The text is as recording writes it; any other is one path without a name whose `after` is the whole text.
+ * So texts that differ have different paths.
  *
  * @example
  * splitPaths('{"a":{"before":1,"after":[2]},"b":{"after":"x"}}'); // ['"a"', '1', '[2]', '"b"', null, '"x"']
@@ -87,7 +87,7 @@ export interface CommittedEntry {
   readonly paths: string;
 }
 
-/** How many related items and paths a list of fields is for. They tell all its labels. */
+/** The numbers of related items and paths, which determine all labels of a list of fields. */
 export interface FieldCounts {
   readonly related: number;
   readonly paths: number;
@@ -98,7 +98,7 @@ export interface EntryFields extends FieldCounts {
   readonly texts: readonly (string | null)[];
 }
 
-/** The two that a bundle usually hides stand first: one node of the salts' tree tells all the others of their half. */
+/** The two that a bundle usually hides come first: one node of the salts' tree covers the rest of their half. */
 const labels = [
   'identity',
   'context',

@@ -29,7 +29,10 @@ export interface Leaf {
   readonly seed: Buffer | undefined;
 }
 
-/** A row ends where a block of so many positions ends. So each leaf is written three times at most, and few rows are left. */
+/**
+ * A row ends where a block of so many positions ends. So each leaf is written three times at most, and few rows are
+ * left.
+ */
 const mergedBlock = 16;
 
 /** How many leaves the tree of the tenant has. */
@@ -84,7 +87,7 @@ export function textOfLeaf({ position, kind, commitment }: Omit<Leaf, 'seed'>, r
   return receiptLeaf(position, body);
 }
 
-/** Appends leaves to the tree. Throws where somebody else did so meanwhile. */
+/** Appends leaves to the tree. Throws where the tree has grown in the meantime. */
 export async function appendLeaves(transaction: DatabaseTransaction, tenant: string, added: Leaves): Promise<void> {
   const size = added.first - 1;
   const end = size + added.kinds.length;
@@ -110,7 +113,9 @@ export async function appendLeaves(transaction: DatabaseTransaction, tenant: str
   }
 }
 
-/** Forgets the seeds of entries, so that nobody can learn more of their salts. The caller holds the lock of the proof. */
+/**
+ * Forgets the seeds of entries, so that their salts cannot be derived any more. The caller holds the lock of the proof.
+ */
 export async function forgetSeeds(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -118,10 +123,10 @@ export async function forgetSeeds(
 ): Promise<void> {
   const { rows } = await sql<{ first: number; seeds: Buffer }>`
     select distinct l.first, l.seeds
-      from unnest(${int8Array(positions)}::bigint[]) as wanted (position)
+      from unnest(${int8Array(positions)}::bigint[]) as requested (position)
       cross join lateral (
         select first, seeds from proof_leaf
-          where tenant = ${tenant} and first <= wanted.position order by first desc limit 1
+          where tenant = ${tenant} and first <= requested.position order by first desc limit 1
       ) l`.execute(transaction);
   for (const { first, seeds } of rows) {
     const left = Buffer.from(seeds);

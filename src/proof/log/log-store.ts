@@ -24,7 +24,10 @@ export interface Log {
   readonly checkRight: boolean | null;
 }
 
-/** From one checkpoint to the next. A look every five seconds finds that it is due: so what is recorded has one within a minute. */
+/**
+ * From one checkpoint to the next. A look every five seconds finds that it is due: so what is recorded has one within a
+ * minute.
+ */
 export const betweenCheckpoints = '50 s';
 
 /** Tenants with a log that is signed. */
@@ -51,7 +54,7 @@ export async function storeLog(
     values (${tenant}, ${origin}, ${vkey}, ${receipt}::bigint)`.execute(db);
 }
 
-/** Notes the receipt of a log that somebody asked for before anything was sealed. */
+/** Stores the receipt of a log that was requested before anything was sealed. */
 export async function storeFirstReceipt(
   db: Connection,
   tenant: string,
@@ -119,15 +122,15 @@ export async function appendTiles(
   if (above.length > 0) await appendTiles(transaction, tenant, Math.floor(first / tileWidth), above, level + 1);
 }
 
-// What seals a tenant and what erases of it exclude each other, and so do two processes that seal it. The lock ends with the
-// transaction. In a cluster all ask the coordinator for it.
+// What seals a tenant and what erases of it exclude each other, and so do two processes that seal it. The lock ends
+// with the transaction. In a cluster all ask the coordinator for it.
 
-/** Waits until nobody else works on the proof of the tenant. */
+/** Waits for the lock of the tenant's proof; held until the transaction ends. */
 export async function lockProof(transaction: DatabaseTransaction, tenant: string): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${`proof ${tenant}`}, 0))`.execute(transaction);
 }
 
-/** Whether nobody else works on the proof of the tenant; then nobody else does until the transaction ends. */
+/** Takes the lock of the tenant's proof if it is free; held until the transaction ends. */
 export async function tryLockProof(transaction: DatabaseTransaction, tenant: string): Promise<boolean> {
   const { rows } = await sql<{ taken: boolean }>`
     select pg_try_advisory_xact_lock(hashtextextended(${`proof ${tenant}`}, 0)) as taken`.execute(transaction);

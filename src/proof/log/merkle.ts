@@ -40,8 +40,8 @@ export function parseInclusionProof(text: string): InclusionProof | undefined {
 }
 
 /**
- * The Merkle tree of RFC 6962, section 2.1, with SHA-256. A leaf is any text or bytes; all hashes have 32 bytes. A range is
- * `[from, to)` of leaves, counted from 0. Sizes are whole numbers up to 2^53.
+ * The Merkle tree of RFC 6962, section 2.1, with SHA-256. A leaf is any text or bytes; all hashes have 32 bytes. A
+ * range is `[from, to)` of leaves, counted from 0. Sizes are whole numbers up to 2^53.
  */
 
 /** A range of leaves whose tree is part of a proof. */
@@ -89,8 +89,8 @@ export class MerkleFold {
   }
 
   /**
-   * The root of a tree whose leaves begin with complete subtrees of one size, which were added here as if they were leaves, and
-   * end with `leafHashes`, which are fewer than such a subtree has.
+   * The root of a tree whose leaves begin with complete subtrees of one size, which were added here as if they were
+   * leaves, and end with `leafHashes`, which are fewer than such a subtree has.
    */
   rootWith(leafHashes: readonly Buffer[]): Buffer {
     return leafHashes.length === 0 ? this.root() : joinRoots([...this.#roots, rootOf(leafHashes)]);
@@ -105,8 +105,8 @@ export function rootOf(leafHashes: Iterable<Buffer>): Buffer {
 }
 
 /**
- * The hash of a complete subtree: the one of 2^level leaves that begins at leaf index × 2^level. Level 0 has the hashes of
- * leaves.
+ * The hash of a complete subtree: the one of 2^level leaves that begins at leaf index × 2^level. Level 0 has the hashes
+ * of leaves.
  */
 export type ReadNode = (level: number, index: number) => Promise<Buffer>;
 
@@ -122,7 +122,9 @@ export async function hashOfRange([from, to]: LeafRange, read: ReadNode): Promis
   return roots.length === 0 ? emptyRoot : joinRoots(roots);
 }
 
-/** The ranges whose hashes prove that the leaf `index` is in the tree of `size` leaves, from the sibling of the leaf up. */
+/**
+ * The ranges whose hashes prove that the leaf `index` is in the tree of `size` leaves, from the sibling of the leaf up.
+ */
 export function inclusionRanges(index: number, size: number): LeafRange[] {
   if (index < 0 || index >= size) throw new RangeError(`no leaf ${index} in a tree of ${size}`);
   const ranges: LeafRange[] = [];

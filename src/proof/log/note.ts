@@ -37,7 +37,10 @@ export const maxNote = { bytes: 1_000_000, signatures: 100 };
 // DER before the 32 bytes of an Ed25519 key (RFC 8410).
 const publicKeyPrefix = Buffer.from('302a300506032b6570032100', 'hex');
 
-/** A verifier of a name and a public key. Throws a RangeError for a name that no note can have, and for another kind of key. */
+/**
+ * A verifier of a name and a public key. Throws a RangeError for a name that no note can have, and for another kind of
+ * key.
+ */
 export function verifierOf(name: string, type: SignatureType, publicKey: KeyObject): Verifier {
   if (!isKeyName(name)) throw new RangeError('a key name has no spaces, no plus sign and no control characters');
   return { name, type, id: keyId(name, type, rawKey(publicKey)), publicKey };
@@ -108,8 +111,8 @@ export function parseSignatures(lines: string): NoteSignature[] | undefined {
 }
 
 /**
- * Whether the verifier signed the note: `true`, `false` where there is no signature of it, `'wrong'` where there is one that
- * is not for this text; then the whole note is to be refused.
+ * Whether the verifier signed the note: `true`, `false` where there is no signature of it, `'wrong'` where there is one
+ * that is not for this text; then the whole note is to be refused.
  */
 export function isSignedBy(note: Note, verifier: Verifier): boolean | 'wrong' {
   const own = note.signatures.filter(({ name, id }) => name === verifier.name && id === verifier.id);

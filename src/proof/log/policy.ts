@@ -110,7 +110,10 @@ export function parseLogs(text: string): readonly Verifier[] {
   });
 }
 
-/** The witnesses of a policy that signed a checkpoint, and when, in seconds; `'wrong'`: one signature is not for this text. */
+/**
+ * The witnesses of a policy that signed a checkpoint, and when, in seconds; `'wrong'`: one signature is not for this
+ * text.
+ */
 export function witnessesOf(note: Note, policy: Policy): Map<string, number> | 'wrong' {
   const seen = new Map<string, number>();
   for (const { name, verifier } of policy.witnesses) {
@@ -121,7 +124,7 @@ export function witnessesOf(note: Note, policy: Policy): Map<string, number> | '
   return seen;
 }
 
-/** Whether a log of the policy signed the note; of a policy without logs, whether another check has to tell. */
+/** Whether a log of the policy signed the note; true for a policy without logs, which leaves this to other checks. */
 export function isOfLog(note: Note, policy: Policy): boolean {
   return policy.logs.length === 0 || policy.logs.some((log) => isSignedBy(note, log) === true);
 }

@@ -16,7 +16,7 @@ export interface EarlierLog {
   readonly kept: number;
 }
 
-/** Receipts with which a log begins that goes on from another one. */
+/** Receipts with which a log begins that continues another one. */
 const beginningsOfLogs = ['restore', 'new key'];
 
 /** What a receipt's text says; undefined for a text that is no receipt of Annals. */
@@ -65,11 +65,12 @@ export class Receipts {
     return this.all.find(({ what }) => what === 'first sealing');
   }
 
-  /** A receipt of these kinds that names the position. It stands behind it: nothing is excused beforehand. */
+  /** A later receipt of these kinds that names the position: nothing is excused in advance. */
   find(position: number, ...kinds: readonly string[]): KnownReceipt | undefined {
     for (const kind of kinds) {
       const ranges = this.#byKind.get(kind) ?? [];
-      // Ranges of one kind may overlap: a document may be erased twice. So the search goes back from the last that begins before.
+      // Ranges of one kind may overlap: a document may be erased twice. So the search goes back from the last that
+      // begins before.
       for (let place = lastBefore(ranges, position); place >= 0; place -= 1) {
         const range = ranges[place];
         if (range === undefined || range.furthest < position) break;

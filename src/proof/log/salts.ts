@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { hashBytes, writeHash } from './sha256.ts';
 
 /**
- * What is known of the salts of an entry: its seed, or a cover, which tells those of the fields that are `shown` and no others. A cover
- * has the roots of the greatest subtrees in which each field is shown, from left to right, and never the root of the whole tree.
+ * What is known of the salts of an entry: its seed, or a cover, from which the salts of the `shown` fields derive and
+ * no others. A cover has the roots of the greatest subtrees in which each field is shown, from left to right, and never
+ * the root of the whole tree.
  */
 export type KnownSalts =
   | { readonly seed: Buffer }
@@ -33,23 +34,25 @@ export function saltsBelow(root: Buffer, fields: number, levels = levelsOf(field
   return nodes;
 }
 
-/** The cover of the shown fields. Throws a RangeError where a salt that it tells is not known. */
+/** The cover of the shown fields. Throws a RangeError where one of their salts is unknown. */
 export function saltCover(known: KnownSalts, fields: number, shown: readonly boolean[]): Buffer[] {
   const roots = rootsOf(known, fields);
-  return subtreesOf(fields, shown).map((wanted) => {
-    const root = roots.find(({ first, levels }) => wanted.first >= first && wanted.first < first + 2 ** levels);
-    if (root === undefined || root.levels < wanted.levels) throw new RangeError('a salt is not known');
+  return subtreesOf(fields, shown).map((subtree) => {
+    const root = roots.find(({ first, levels }) => subtree.first >= first && subtree.first < first + 2 ** levels);
+    if (root === undefined || root.levels < subtree.levels) throw new RangeError('a salt is not known');
     let node = root.node;
-    for (let left = root.levels - 1; left >= wanted.levels; left -= 1) {
+    for (let left = root.levels - 1; left >= subtree.levels; left -= 1) {
       const next = Buffer.allocUnsafe(hashBytes);
-      writeChild(node, 0, Math.floor((wanted.first - root.first) / 2 ** left) % 2, next, 0);
+      writeChild(node, 0, Math.floor((subtree.first - root.first) / 2 ** left) % 2, next, 0);
       node = next;
     }
     return node;
   });
 }
 
-/** The salt of each field; null where it is not known. Throws a RangeError where a cover has too few nodes or too many. */
+/**
+ * The salt of each field; null where it is not known. Throws a RangeError where a cover has too few nodes or too many.
+ */
 export function saltsOf(known: KnownSalts, fields: number): (Buffer | null)[] {
   const salts = new Array<Buffer | null>(fields).fill(null);
   for (const { first, levels, node } of rootsOf(known, fields)) {
@@ -104,7 +107,7 @@ function levelsOf(fields: number): number {
 
 const child = Buffer.alloc(1 + hashBytes);
 
-/** Writes the left (0) or right (1) child of the node that stands at `from` of `nodes` to a place of a buffer. */
+/** Writes the left (0) or right (1) child of the node at `from` of `nodes` into a buffer. */
 function writeChild(nodes: Buffer, from: number, side: number, target: Buffer, at: number): void {
   child[0] = side;
   nodes.copy(child, 1, from, from + hashBytes);

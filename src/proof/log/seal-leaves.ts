@@ -17,16 +17,16 @@ export const maxLeaves = 4 * tileWidth;
 const maxBytes = 8 * 1024 * 1024;
 
 /**
- * Seals the positions that follow the tree of the tenant: a portion of them, in the transaction of the caller, who has the lock of the proof.
- * Returns how many, and whether there may be more.
+ * Seals the positions that follow the tree of the tenant: a portion of them, in the transaction of the caller, who has
+ * the lock of the proof. Returns how many, and whether there may be more.
  */
 export async function sealLeaves(
   transaction: DatabaseTransaction,
   tenant: string,
 ): Promise<{ sealed: number; more: boolean }> {
   const size = await readTreeSize(transaction, tenant);
-  const wanted = maxLeaves - (size % tileWidth);
-  const places = await readPlaces(transaction, tenant, size, wanted);
+  const limit = maxLeaves - (size % tileWidth);
+  const places = await readPlaces(transaction, tenant, size, limit);
   if (places.length === 0) return { sealed: 0, more: false };
   const entries = await readCommitted(transaction, tenant, places, maxBytes);
   const receipts = new Map(
@@ -37,7 +37,7 @@ export async function sealLeaves(
   const added = await leavesFor(size + 1, entries, receipts);
   await appendLeaves(transaction, tenant, added);
   await appendFullTiles(transaction, tenant, size, added);
-  return { sealed: entries.length, more: entries.length < places.length || places.length === wanted };
+  return { sealed: entries.length, more: entries.length < places.length || places.length === limit };
 }
 
 async function leavesFor(

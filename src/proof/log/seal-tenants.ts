@@ -19,8 +19,8 @@ export interface Sealing {
 }
 
 /**
- * Tenants of which something may not be sealed or signed: a fold is behind the positions of what it folded. Not before the time that the
- * last look noted, and where nothing came a day after it.
+ * Tenants of which something may not be sealed or signed: a fold is behind the positions of what it folded. Not before
+ * the time that the last look noted, and where nothing came a day after it.
  */
 export const unsealed: TenantWork = {
   table: 'change_folded',
@@ -31,7 +31,10 @@ export const unsealed: TenantWork = {
 /** Leaves of a portion from which on the tenant is looked at again soon: a history that grows fast is sealed evenly. */
 const manyLeaves = 512;
 const pauses = { usual: betweenCheckpoints, soon: '5 s' };
-/** Milliseconds until it looks again for tenants, so that one with a long backlog does not delay the checkpoints of others. */
+/**
+ * Milliseconds until it looks again for tenants, so that one with a long backlog does not delay the checkpoints of
+ * others.
+ */
 const maxTime = 5_000;
 
 export interface SealTenantsOptions extends Omit<BacklogOptions, 'maxTime'> {
@@ -55,8 +58,8 @@ export async function sealTenants(
 }
 
 /**
- * Seals a portion of a tenant's history, and signs the tree where a checkpoint is due. Returns whether there is more to seal. It never waits for
- * another process that seals the tenant or erases of it.
+ * Seals a portion of a tenant's history, and signs the tree where a checkpoint is due. Returns whether there is more to
+ * seal. It never waits for another process that seals the tenant or erases of it.
  */
 export async function sealPortion(db: Database, tenant: string, { signer, now, onSetBack }: Sealing): Promise<boolean> {
   // What was folded before has its position before the places are read.
@@ -92,8 +95,8 @@ async function readFolds(db: Database, tenant: string): Promise<number | undefin
 }
 
 /**
- * Notes when to look again, and which fold has been followed; `folds` undefined: not all of one. `signedAt`: something has no checkpoint yet, which
- * may be due before the pause ends.
+ * Notes when to look again, and which fold has been followed; `folds` undefined: not all of one. `signedAt`: something
+ * has no checkpoint yet, which may be due before the pause ends.
  */
 async function storeLook(
   db: Database,

@@ -20,7 +20,7 @@ export function writeHash(bytes: Buffer, target: Buffer, at: number): void {
   target.write(hash('sha256', bytes, 'binary'), at, 'binary');
 }
 
-/** Writes the HMAC-SHA-256 of a text under the key of 32 bytes that stands at `keyAt` of `keys` to a place of a buffer. */
+/** Writes the HMAC-SHA-256 of a text under the key of 32 bytes at `keyAt` of `keys` into a buffer. */
 export function writeHmac(keys: Buffer, keyAt: number, text: string, target: Buffer, at: number): void {
   if (text.length * 3 > maxMessage) {
     createHmac('sha256', keys.subarray(keyAt, keyAt + hashBytes))

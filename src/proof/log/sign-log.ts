@@ -19,9 +19,10 @@ export interface SetBackLog {
 }
 
 /**
- * Signs the tree of the tenant as it is and publishes the checkpoint, in the transaction of the caller, who has the lock of the proof. The order
- * makes that no log ever has two checkpoints that disagree: the leaves are committed; the tree extends all that the key signed for the log; the
- * checkpoint is on disk beside the key; then it is published. A tree that does not extend it (a database that was set back) gets a new log.
+ * Signs the tree of the tenant as it is and publishes the checkpoint, in the transaction of the caller, who has the
+ * lock of the proof. The order makes that no log ever has two checkpoints that disagree: the leaves are committed; the
+ * tree extends all that the key signed for the log; the checkpoint is on disk beside the key; then it is published. A
+ * tree that does not extend it (a database that was set back) gets a new log.
  */
 export async function signLog(
   transaction: DatabaseTransaction,
@@ -76,8 +77,8 @@ interface LastCheckpoint {
 }
 
 /**
- * The log that the key signs for the tenant. Makes one where there is none, or where the last one has another key. `sealing`: something
- * is about to be sealed, so the log gets its receipt.
+ * The log that the key signs for the tenant. Makes one where there is none, or where the last one has another key.
+ * `sealing`: something is about to be sealed, so the log gets its receipt.
  */
 export async function openLog(
   db: Database,

@@ -51,7 +51,7 @@ export function readSigningKey(file: string, named: string): KeyObject {
   throw new OperatorError(`${named}, which has no Ed25519 key in PEM. ${howTo}`);
 }
 
-/** Makes a key that signs logs, in a new file that nobody else reads. Never writes over a file. */
+/** Makes a key that signs logs, in a new file with mode 600. Never overwrites a file. */
 export function makeProofKey(file: string): void {
   const { privateKey } = generateKeyPairSync('ed25519');
   let opened: number;

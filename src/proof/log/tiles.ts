@@ -1,8 +1,8 @@
 import { type ReadNode, rootOf } from './merkle.ts';
 
 /**
- * Tiles of a log, as C2SP's tlog-tiles has them: a full tile has 256 hashes, and each hash of a level is the root of a full
- * tile of the level below. Level 0 has the hashes of leaves.
+ * Tiles of a log, as C2SP's tlog-tiles has them: a full tile has 256 hashes, and each hash of a level is the root of a
+ * full tile of the level below. Level 0 has the hashes of leaves.
  */
 
 /** The hashes of a full tile. */
@@ -45,8 +45,8 @@ export function parseTilePath(path: string): { readonly index: number; readonly 
 export type ReadTile = (tile: TileName) => Promise<Buffer>;
 
 /**
- * Reads complete subtrees of the tree of `size` leaves out of its tiles. It keeps no tile: hand it a `readTile` that does
- * where several are read.
+ * Reads complete subtrees of the tree of `size` leaves out of its tiles. It keeps no tile: hand it a `readTile` that
+ * does where several are read.
  */
 export function nodesOfTiles(size: number, readTile: ReadTile): ReadNode {
   return async (level, index) => {

@@ -24,17 +24,17 @@ export interface CheckOptions {
   readonly newest: string | undefined;
 }
 
-/** Entries that are told at most. */
+/** Entries reported of each kind. */
 const maxFound = 100;
 
 /**
- * Verifies the history of a tenant as it is in the database now. Receipts are accepted, since whoever checks is the operator who
+ * Verifies the history of a tenant as it is in the database now. Receipts are accepted, since the operator who checks
  * wrote them. Throws an OperatorError where it cannot be checked yet.
  */
 export async function checkHistory(
   tenant: string,
   { db, readBundle, findMisfiled, key, newest }: CheckOptions,
-  tell: (verdict: Verdict) => void,
+  report: (verdict: Verdict) => void,
 ): Promise<Verification> {
   const lost = await findSetBack(db, tenant, newest);
   if (lost !== undefined) {
@@ -49,7 +49,7 @@ export async function checkHistory(
       .map(({ name }) => name),
   );
   const read = () => readBundle(tenant, { withContext: true });
-  const verified = await verifyBundle(read, { keys: [key], oldCheckpoint: newest, accept }, tell);
+  const verified = await verifyBundle(read, { keys: [key], oldCheckpoint: newest, accept }, report);
   const log = await readLog(db, tenant);
   const erasures = await findMissingErasures(db, tenant, receipts);
   const more = [
@@ -96,8 +96,8 @@ export async function checkHistory(
 }
 
 /**
- * Says that the key signed more than the database has: then nothing else is looked at. Throws an OperatorError where the database has it all and
- * publishes less, which the next checkpoint mends: a signer may just have been killed.
+ * Says that the key signed more than the database has: then nothing else is looked at. Throws an OperatorError where
+ * the database has it all and publishes less, which the next checkpoint mends: a signer may just have been killed.
  */
 async function findSetBack(db: Database, tenant: string, newest: string | undefined): Promise<string | undefined> {
   const signed = newest === undefined ? undefined : parseCheckpoint(newest)?.size;
@@ -113,7 +113,7 @@ async function findSetBack(db: Database, tenant: string, newest: string | undefi
   );
 }
 
-/** What a receipt tells of a database that was set back, in a list of one sentence at most. */
+/** The sentence about a database that was set back, if the receipt is of that. */
 function setBackBy(position: number, text: string): string[] {
   const receipt = parseReceipt(position, text);
   if (receipt?.what !== 'restore' || receipt.earlierLog === undefined) return [];
@@ -125,7 +125,10 @@ function setBackBy(position: number, text: string): string[] {
   ];
 }
 
-/** Receipts of erasures that the list of erasures does not have: their names. Those of older versions do not say which it was. */
+/**
+ * Receipts of erasures that the list of erasures does not have: their names. Those of older versions do not say which
+ * it was.
+ */
 async function findMissingErasures(
   db: Database,
   tenant: string,
@@ -143,7 +146,10 @@ async function findMissingErasures(
   return named.filter(({ erasure }) => !known.has(erasure)).map(({ name }) => name);
 }
 
-/** Whether a log names its own receipt. With another one nothing more would be signed, or sealed for the first time once more. */
+/**
+ * Whether a log names its own receipt. With another one nothing more would be signed, or sealed for the first time once
+ * more.
+ */
 function isBeginOf(log: Log | undefined, receipts: readonly (readonly [position: number, text: string])[]): boolean {
   const [, text] = receipts.find(([position]) => position === log?.receipt) ?? [];
   return text?.includes(`"log":${JSON.stringify(log?.origin)}`) === true;

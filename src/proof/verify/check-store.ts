@@ -11,7 +11,10 @@ export async function storeCheck(
     where tenant = ${tenant} and ended is null`.execute(db);
 }
 
-/** How many tenants have a log that began in the last seven days because the database was set back; undefined where nothing is sealed. */
+/**
+ * How many tenants have a log that began in the last seven days because the database was set back; undefined where
+ * nothing is sealed.
+ */
 export async function countSetBack(db: Connection, now: number): Promise<number | undefined> {
   const since = new Date(now - 7 * 86_400_000).toISOString();
   const { rows } = await sql<{ logs: number; setBack: number }>`

@@ -7,8 +7,8 @@ import { isErasedAsSaid } from '../bundle/proven-entry.ts';
 import { type EntryPlace, readCommitted, type StoredEntry } from '../log/entry-store.ts';
 import type { UnknownEntry } from './unknown-entries.ts';
 
-// Columns that no commitment has, because they follow from those that it has. Who changes one of them hides an entry from queries, or
-// makes it look erased, and leaves its proof as it is.
+// Columns that no commitment has, because they follow from those that it has. Who changes one of them hides an entry
+// from queries, or makes it look erased, and leaves its proof as it is.
 
 /** The entries that are read at once, and the bytes of their texts that end them before. */
 const maxEntries = 1_000;
@@ -24,7 +24,10 @@ interface DerivedColumns extends EntryPlace {
   readonly relatedEntities: string;
 }
 
-/** Entries with a column that does not follow from the others: what finds them by document, path or related item, and what was erased. */
+/**
+ * Entries with a column that does not follow from the others: what finds them by document, path or related item, and
+ * what was erased.
+ */
 export async function findUnderived(db: Connection, tenant: string, limit: number): Promise<UnknownEntry[]> {
   const found: UnknownEntry[] = [];
   for (let after: EntryPlace = { at: -(2 ** 53), sequence: 0 }; found.length < limit; ) {
@@ -33,7 +36,7 @@ export async function findUnderived(db: Connection, tenant: string, limit: numbe
     const last = derived[entries.length - 1];
     if (last === undefined) break;
     after = last;
-    // One that was dropped meanwhile follows from nothing.
+    // One that has just been dropped follows from nothing.
     const read = entries.flatMap((entry, place) => (entry === null ? [] : [{ entry, columns: derived[place] }]));
     const made = columnsOfAny(
       tenant,

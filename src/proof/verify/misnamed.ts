@@ -7,8 +7,8 @@ import { numberOfPath, numberOfRest } from '../../recording/path-names.ts';
 import { lookupOfRecorder } from '../../recording/store.ts';
 import { isReplacement } from '../bundle/proven-entry.ts';
 
-// By its hash a recorder finds the number of a name. Who puts the hash of one name beside another makes that changes are recorded, and
-// sealed, as those of somebody else.
+// By its hash a recorder finds the number of a name. Who puts the hash of one name beside another makes that changes
+// are recorded, and sealed, as those of somebody else.
 
 const rowsAtOnce = 5_000;
 
@@ -18,7 +18,10 @@ interface Named {
   readonly lookup: string;
 }
 
-/** Kinds, actors, recorders and names of paths of the tenant that stand beside the hash of another name, `limit` at most: a few words each. */
+/**
+ * Kinds, actors, recorders and names of paths of the tenant that stand beside the hash of another name, `limit` at
+ * most: a few words each.
+ */
 export async function findMisnamed(db: Connection, tenant: string, limit: number): Promise<string[]> {
   const found = [
     ...(await search((after) => readKinds(db, tenant, after), { isRight: isKind, wordsOf: wordsOfKind }, limit)),

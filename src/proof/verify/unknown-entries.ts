@@ -28,7 +28,7 @@ interface Portion extends Place {
 
 /**
  * Finds entries that somebody put into the history without recording them, `limit` at most. Each statement has its own
- * snapshot, in which an entry stands with its position or with the delta that waits for one.
+ * snapshot, in which an entry has its position or a delta that waits for one.
  */
 export async function findUnknownEntries(db: Connection, tenant: string, limit: number): Promise<UnknownEntry[]> {
   const found: UnknownEntry[] = [];
@@ -70,7 +70,9 @@ async function readMisplaced(db: Connection, tenant: string, limit: number): Pro
   return rows;
 }
 
-/** The unknown entries behind a place, and the last place that was looked at; undefined where there is none behind it. */
+/**
+ * The unknown entries behind a place, and the last place that was looked at; undefined where there is none behind it.
+ */
 async function readPortion(
   db: Connection,
   tenant: string,
@@ -112,8 +114,9 @@ async function readPortion(
 }
 
 /**
- * The first positions of rows of places with a gap or something else before them, or with another size or other bounds of time than those of
- * their entries; and the end of all where more is sealed. Such rows give a position twice, or hide one from an erasure.
+ * The first positions of rows of places with a gap or something else before them, or with another size or other bounds
+ * of time than those of their entries; and the end of all where more is sealed. Such rows give a position twice, or
+ * hide one from an erasure.
  */
 export async function findWrongPlaces(db: Connection, tenant: string, limit: number): Promise<number[]> {
   const { rows } = await sql<{ first: number }>`
@@ -142,8 +145,8 @@ export async function findWrongPlaces(db: Connection, tenant: string, limit: num
 }
 
 /**
- * Tiles whose hash in the tile above does not follow from them or is not there, as `level/index`. A bundle has those of leaves, so these
- * are the tiles of the first level and above.
+ * Tiles whose hash in the tile above does not follow from them or is not there, as `level/index`. A bundle has those of
+ * leaves, so these are the tiles of the first level and above.
  */
 export async function findWrongTiles(db: Connection, tenant: string): Promise<string[]> {
   const { rows } = await sql<{ level: number; tile: number; hashes: Buffer }>`

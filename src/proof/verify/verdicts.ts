@@ -111,7 +111,7 @@ function boundsOf({ from, to }: { from: number; to: number }) {
 /** Ranges of positions in ascending order, none of which meet. */
 class Ranges {
   readonly #ranges: readonly PositionRange[];
-  // Positions are asked for in ascending order.
+  // Positions are requested in ascending order.
   #next = 0;
 
   constructor(ranges: readonly PositionRange[]) {

@@ -36,14 +36,14 @@ export interface Verification {
 }
 
 /**
- * Verifies a bundle, which is read twice: first its tree, then what its entries say. Each verdict is handed to `tell` in the
- * order of positions; neighbours that are alike come as one. Throws a BundleFault for what is no whole bundle, and a RangeError
- * for what the auditor gave and is no key, checkpoint or policy.
+ * Verifies a bundle, which is read twice: first its tree, then what its entries say. Each verdict is passed to `report`
+ * in the order of positions; neighbours that are alike come as one. Throws a BundleFault for what is no whole bundle,
+ * and a RangeError for what the auditor gave and is no key, checkpoint or policy.
  */
 export async function verifyBundle(
   read: () => AsyncIterable<BundleLine>,
   trusted: Trusted,
-  tell: (verdict: Verdict) => void,
+  report: (verdict: Verdict) => void,
 ): Promise<Verification> {
   const policy = trusted.policy === undefined ? undefined : parsePolicy(trusted.policy);
   const old = trusted.oldCheckpoint === undefined ? undefined : openByAnyKey(trusted.oldCheckpoint, trusted.keys);
@@ -69,7 +69,7 @@ export async function verifyBundle(
   const counts = new Map<VerdictWord, number>();
   const count = (verdict: Verdict): void => {
     counts.set(verdict.verdict, (counts.get(verdict.verdict) ?? 0) + verdict.to - verdict.from + 1);
-    tell(verdict);
+    report(verdict);
   };
   let last: Verdict | undefined;
   for await (const verdict of verdictsOf(read(), tree)) {
@@ -108,14 +108,14 @@ function findingsOfCheckpoint(tree: TreeResult, keys: readonly string[], policy:
   ];
   const names = [checkpoint.origin, ...receipts.all.flatMap(({ earlierLog }) => earlierLog?.origin ?? [])];
   if (!keys.some((key) => names.includes(parseVerifierKey(key).name))) {
-    const text = `The log of the file is ${checkpoint.origin}, and no receipt says that it goes on from the log of the key.`;
+    const text = `The log of the file is ${checkpoint.origin}, and no receipt says that it continues the log of the key.`;
     findings.push({ isWrong: true, text });
   }
   if (policy === undefined) return findings;
   return [...findings, findingOfPolicy(checkpoint.note, policy)];
 }
 
-/** What a bundle of a part cannot prove: its header says what was asked for, and nobody signs that. */
+/** What a partial bundle cannot prove: nobody signs its header, which says what was requested. */
 function findingsOfPart({ header: { from, to, q }, size }: TreeResult): Finding[] {
   const part = [
     ...(from > 1 || to < size ? [`the positions from ${from} to ${to}`] : []),
@@ -150,7 +150,7 @@ function findingsOfOld(tree: TreeResult, old: Old): Finding[] {
     return [
       {
         isWrong: true,
-        text: `The old checkpoint is of ${old.origin}, and no receipt says that ${checkpoint.origin} goes on from it.`,
+        text: `The old checkpoint is of ${old.origin}, and no receipt says that ${checkpoint.origin} continues it.`,
       },
     ];
   }

@@ -14,7 +14,10 @@ export function signCertificate(body: object, signer: Signer): string {
   return signNote(`${certificateStart}${JSON.stringify({ log: signer.name, ...body }, undefined, 2)}\n`, signer);
 }
 
-/** The JSON text of a certificate that one of the keys signed; else why it is none: in words that follow "the certificate". */
+/**
+ * The JSON text of a certificate that one of the keys signed; else why it is none: in words that follow "the
+ * certificate".
+ */
 export function openCertificate(text: string, keys: readonly string[]): { readonly json: string } | string {
   const note = parseNote(text);
   if (note?.text.startsWith(certificateStart) !== true) return 'is no signed note';
@@ -24,10 +27,13 @@ export function openCertificate(text: string, keys: readonly string[]): { readon
   return signed.includes(true) ? { json } : 'is not signed by this key';
 }
 
-/** What a bundle hides of an entry without a receipt: it could tell more than what is shown. */
+/** What a bundle hides of an entry without a receipt: it could reveal more than what is shown. */
 const hiddenAtWill: readonly FieldLabel[] = ['identity', 'context'];
 
-/** The fields of an entry that are not shown, by the names of docs/proof.md; `'changed'` where the entry is not the committed one. */
+/**
+ * The fields of an entry that are not shown, by the names of docs/proof.md; `'changed'` where the entry is not the
+ * committed one.
+ */
 export function hiddenFields(entry: BundleEntry): readonly string[] | 'changed' {
   const { related, paths, fields, cover, commitment } = entry;
   const count = countOfFields({ related, paths });
@@ -93,7 +99,8 @@ export function verifyProof(text: string, keys: readonly string[]): ProofResult 
     line.kind === 'receipt text' ? receiptLeaf(line.position, line.text) : entryLeaf(line.position, line.commitment);
   const checkpoint = openByAnyKey(proof.checkpoint, keys);
   if (typeof checkpoint === 'string') return `has a checkpoint that ${checkpoint}`;
-  // All tenants of an installation have one key: the name tells whose history it is, and a proof has no receipts of logs that went on.
+  // All tenants of an installation have one key: the name says whose history it is, and a proof has no receipts of
+  // continued logs.
   const names = keys.map((key) => parseVerifierKey(key).name);
   if (!names.includes(checkpoint.origin)) {
     return `is of the log ${checkpoint.origin}, and the key is of ${names.join(', ')}: each log has its own verifier key`;

@@ -17,9 +17,15 @@ export interface TreeResult {
   readonly size: number;
   /** Whether the leaves have the root of the checkpoint. */
   readonly isRight: boolean;
-  /** Whether the leaves up to the size of the old checkpoint have its root; undefined where there are fewer, or none was given. */
+  /**
+   * Whether the leaves up to the size of the old checkpoint have its root; undefined where there are fewer, or none was
+   * given.
+   */
   readonly isOldRight: boolean | undefined;
-  /** Positions whose leaves are not those of the checkpoint, in blocks of 256 or, where nothing tells which, as a whole. */
+  /**
+   * Positions whose leaves are not those of the checkpoint, in blocks of 256 or, where they cannot be located, as a
+   * whole.
+   */
   readonly wrongBlocks: readonly PositionRange[];
   readonly receipts: Receipts;
   /** Blocks whose hash in the log is not that of their leaves, which are right. */
@@ -33,8 +39,8 @@ export interface TreeResult {
 }
 
 /**
- * Reads all leaves of a bundle, and none of its entries' fields: first the whole tree has to be that of the checkpoint. Throws a
- * BundleFault where positions are missing or stand in another order.
+ * Reads all leaves of a bundle, and none of its entries' fields: first the whole tree has to be that of the checkpoint.
+ * Throws a BundleFault where positions are missing or stand in another order.
  */
 export async function verifyTree(
   lines: AsyncIterable<BundleLine>,
@@ -43,7 +49,7 @@ export async function verifyTree(
 ): Promise<TreeResult> {
   const [leaves, blocks] = [new MerkleFold(), new MerkleFold()];
   const texts = new Map<number, string>();
-  // Only what stands in the tree excuses anything.
+  // Only what the tree contains excuses anything.
   const sealed = new Map<number, string>();
   const wrongReceipts = new Set<number>();
   const suspect: PositionRange[] = [];
@@ -63,7 +69,7 @@ export async function verifyTree(
   };
 
   for await (const line of lines) {
-    if (size !== undefined) throw new BundleFault('goes on behind its end');
+    if (size !== undefined) throw new BundleFault('continues behind its end');
     if ((header === undefined) !== (line.kind === 'header')) throw new BundleFault('does not begin with one header');
     if (line.kind === 'header') header = line;
     else if (line.kind === 'receipt text') {
@@ -105,7 +111,9 @@ export async function verifyTree(
   return { header, checkpoint, size, isRight, isOldRight, wrongBlocks, wrongTiles, ...found };
 }
 
-/** Which positions are not those of the tree that was signed: the log's own hashes of blocks tell, if these lead to its root. */
+/**
+ * The positions that differ from the signed tree, located by the log's own hashes of blocks if these lead to its root.
+ */
 function wrongRanges(
   checkpoint: SignedCheckpoint | string,
   {
@@ -120,7 +128,9 @@ function wrongRanges(
   return size === sealedUpTo ? [] : [[sealedUpTo + 1, size]];
 }
 
-/** A checkpoint that one of the keys signed, under whatever name: a log that goes on after a restore has a name of its own. */
+/**
+ * A checkpoint that one of the keys signed, under any name: a log that continues after a restore has a name of its own.
+ */
 export function openByAnyKey(text: string, keys: readonly string[]): SignedCheckpoint | string {
   const origin = text.slice(0, Math.max(text.indexOf('\n'), 0));
   let reason = 'is not signed by this key';

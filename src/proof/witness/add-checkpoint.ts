@@ -63,7 +63,7 @@ export interface WitnessAnswer {
 
 export interface WitnessOptions {
   readonly signer: Signer;
-  /** The logs that it was told of. */
+  /** The logs that it knows. */
   readonly logs: () => readonly Verifier[];
   /** The newest checkpoint that it signed of each log. */
   readonly signed: CheckpointFile;
@@ -75,7 +75,7 @@ export interface WitnessOptions {
 const maxHashes = 63;
 
 /**
- * Signs a checkpoint that goes on from the newest one that this witness signed of its log, and stores it before it answers.
+ * Signs a checkpoint that extends the newest one that this witness signed of its log, and stores it before it answers.
  * Anything else gets no signature.
  */
 export function addCheckpoint(body: string, { signer, logs, signed, now }: WitnessOptions): WitnessAnswer {

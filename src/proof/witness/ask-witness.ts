@@ -14,8 +14,8 @@ export interface ToWitness {
 }
 
 /**
- * The line of a cosignature; else why there is none, in words that follow the name of the witness. `isRefused`: it took the request and does
- * not sign this checkpoint, for instance since the log has shown it another tree.
+ * The line of a cosignature; else why there is none, in words that follow the name of the witness. `isRefused`: it took
+ * the request and does not sign this checkpoint, for instance since the log has shown it another tree.
  */
 export type WitnessResult = { readonly line: string } | { readonly fault: string; readonly isRefused?: true };
 
@@ -26,8 +26,8 @@ export const witnessAnswer = { time: 10_000, bytes: 64 * 1024 };
 const refusals = new Set([400, 403, 404, 422]);
 
 /**
- * Asks a witness for its cosignature. `knownSize` is the size of the tree that it signed last, as far as we know; a witness
- * that signed another one says so, and is asked once more.
+ * Asks a witness for its cosignature. `knownSize` is the size of the tree that it signed last, as far as we know; a
+ * witness that signed another one says so, and gets one more request.
  */
 export async function askWitness(
   witness: Witness & { readonly url: string },

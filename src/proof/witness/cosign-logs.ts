@@ -23,9 +23,9 @@ export interface WitnessedSealing extends Sealing {
   readonly cosigner?: Cosigner | undefined;
 }
 
-/** Milliseconds for which a witness that could not be reached is not asked. */
+/** Milliseconds until an unreachable witness is retried. */
 const pauseOfWitness = 30_000;
-/** Until the witnesses are asked again that did not sign. */
+/** Until witnesses that did not sign are retried. */
 const pauseOfLog = '60 s';
 
 export type CosigningOutcome = 'signed' | 'refused' | 'failed';
@@ -37,11 +37,11 @@ export interface CosigningOptions {
   readonly onAnswer: (witness: string, outcome: CosigningOutcome, fault?: string) => void;
 }
 
-/** Asks the witnesses of a policy to sign the newest checkpoints. What a witness does not sign waits for nobody. */
+/** Asks the witnesses of a policy to sign the newest checkpoints. One witness does not delay another. */
 export class Cosigner {
   readonly #witnesses: readonly (Witness & { readonly url: string })[];
   readonly #policy: Policy;
-  /** By the name of a witness, when it may be asked again. */
+  /** By the name of a witness, when it may be retried. */
   readonly #awayUntil = new Map<string, number>();
   /** By witness and log, the size of the tree that it signed last. */
   readonly #signed = new Map<string, number>();
@@ -104,7 +104,10 @@ export class Cosigner {
   }
 }
 
-/** Asks the witnesses of the policy in that file. Throws an OperatorError for what is no policy, or names no witness to ask. */
+/**
+ * Asks the witnesses of the policy in that file. Throws an OperatorError for what is no policy, or names no witness to
+ * ask.
+ */
 export function openCosigner(file: string): Cosigner {
   let text: string;
   try {

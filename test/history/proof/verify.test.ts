@@ -310,7 +310,7 @@ test('a log set back without a receipt is told by the old checkpoint', async () 
   const foreign = bundleOf(sound.leaves.slice(0, 400), stranger);
   const keys = [key, formatVerifierKey(stranger)];
   const other = await verify(foreign.lines, { oldCheckpoint: checkpointOf(sound), keys });
-  expect(other.findings.at(-1)?.text).toContain('no receipt says that example.com/stranger goes on from it');
+  expect(other.findings.at(-1)?.text).toContain('no receipt says that example.com/stranger continues it');
   expect(other.isRight).toBe(false);
 });
 
@@ -334,7 +334,7 @@ test('a policy decides whether enough witnesses saw the checkpoint', async () =>
 test.each<[string, (text: string) => string | Buffer, RegExp]>([
   ['cut', (text) => text.slice(0, -20), /^has no end/],
   ['without its last line', (text) => text.slice(0, text.lastIndexOf('{')), /^has no end/],
-  ['that goes on', (text) => `${text}{"end":600}\n`, /^goes on behind its end/],
+  ['that continues', (text) => `${text}{"end":600}\n`, /^continues behind its end/],
   ['with two headers', (text) => text.slice(0, text.indexOf('\n') + 1) + text, /^does not begin with one header/],
   ['without a header', (text) => text.slice(text.indexOf('\n') + 1), /^does not begin with one header/],
   ['of another version', (text) => text.replace('bundle-v1', 'bundle-v2'), /^is not of the format/],
