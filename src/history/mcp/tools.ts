@@ -61,7 +61,7 @@ const DocumentInput = Type.Object(
 /** Runs a call. Throws AnnalsErrors. */
 type Run<Input> = (history: HistoryTexts, reader: TenantReader, input: Input) => Promise<string>;
 
-interface Tool {
+interface HistoryTool {
   readonly name: string;
   readonly title: string;
   readonly description: string;
@@ -70,7 +70,7 @@ interface Tool {
 }
 
 /** The tools of the server. All of them only read. */
-export const tools: readonly Tool[] = [
+export const tools: readonly HistoryTool[] = [
   {
     name: 'search_changes',
     title: 'Search changes',

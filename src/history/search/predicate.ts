@@ -7,13 +7,13 @@ import { changeSatisfies, isInIdSet, pathSatisfies } from './path-predicate.ts';
 import {
   type DocumentTerm,
   type Expression,
+  type ExpressionTerm,
   idsOf,
   isAlways,
   isNever,
   type OpenTerm,
   type RelatedTerm,
   type ResolvedMatcher,
-  type Term,
   termsOf,
 } from './plan/expression.ts';
 import type { SqlCondition } from './values-in-text.ts';
@@ -171,7 +171,7 @@ export function namesDocuments(term: OpenTerm): boolean {
 }
 
 /** Whether the term is on texts of ids, which have indexes of their own. The other terms are on their hashes. */
-export function isOnTexts(term: Term): boolean {
+export function isOnTexts(term: ExpressionTerm): boolean {
   const hasText = (matcher: ResolvedMatcher): boolean =>
     matcher.kind === 'glob' || (matcher.kind === 'list' && exactTexts(matcher) === undefined);
   return term.kind === 'document' && hasText(term.matcher);

@@ -1,7 +1,15 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { TimeSlice } from '../../core/fairness/time-slice.ts';
 import type { Dictionary } from './names/dictionary.ts';
-import { decide, type Expression, isNever, isOpen, type OpenTerm, type Term, termsOf } from './plan/expression.ts';
+import {
+  decide,
+  type Expression,
+  type ExpressionTerm,
+  isNever,
+  isOpen,
+  type OpenTerm,
+  termsOf,
+} from './plan/expression.ts';
 import { possibleKinds } from './plan/tally-plan.ts';
 import {
   documentSatisfies,
@@ -53,7 +61,7 @@ export async function searchOf(
     sql` union `,
   );
   // All places of a single term satisfy it, so it is not checked again.
-  const holds = (term: Term) => term === only || (only.kind === 'related' && term === only.implies);
+  const holds = (term: ExpressionTerm) => term === only || (only.kind === 'related' && term === only.implies);
   const open = further.length > 0 ? expression : decide(expression, (term) => (holds(term) ? true : undefined));
   return { ...of, places, condition: conditionOf(open) };
 }

@@ -4,7 +4,7 @@ import { RegexBudget } from '../../query/regex-pool.ts';
 import type { EntryRow, PlanName } from '../entries/entry-store.ts';
 import { type Dictionary, entitiesOf } from './names/dictionary.ts';
 import { noPathNames } from './names/path-name-store.ts';
-import { type Expression, isGroup, isOpen, type OpenTerm, type Term } from './plan/expression.ts';
+import { type Expression, type ExpressionTerm, isGroup, isOpen, type OpenTerm } from './plan/expression.ts';
 import { patternsOnIds } from './plan/id-patterns.ts';
 import { decidingPatterns } from './plan/path-candidates.ts';
 import { needsDocumentIds, resolve, termsOnPaths } from './plan/resolve.ts';
@@ -153,7 +153,7 @@ async function asConjunction(
   const actors = terms.filter((term) => term.kind === 'actors');
   const [open, ...furtherOpen] = terms.filter(isOpen);
   if (open === undefined || furtherOpen.length > 0) return undefined;
-  const isImplied = (term: Term) => open.kind === 'related' && term === open.implies;
+  const isImplied = (term: ExpressionTerm) => open.kind === 'related' && term === open.implies;
   const before = Math.min(...times.map((term) => term.to ?? Number.POSITIVE_INFINITY));
   return {
     since: Math.max(from, ...times.map((term) => term.from ?? 0)),
@@ -167,7 +167,7 @@ async function asConjunction(
   };
 }
 
-function conjuncts(expression: Expression): Term[] | undefined {
+function conjuncts(expression: Expression): ExpressionTerm[] | undefined {
   if (!isGroup(expression)) return [expression];
   if (expression.kind === 'or' && expression.operands.length !== 1) return undefined;
   const parts = expression.operands.map(conjuncts);

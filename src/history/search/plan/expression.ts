@@ -5,9 +5,9 @@ import type { DocumentQuery, Match, Matcher } from '../../../query/ast.ts';
  * A query whose names are resolved. A term on entity, type, related entity or actor becomes the set of kinds or actors
  * that satisfy it: one byte for each kind or actor of the dictionary.
  */
-export type Expression = Group | Term;
+export type Expression = Group | ExpressionTerm;
 
-export type Term = NameTerm<'kinds'> | NameTerm<'actors'> | TimeTerm | OpenTerm;
+export type ExpressionTerm = NameTerm<'kinds'> | NameTerm<'actors'> | TimeTerm | OpenTerm;
 
 /** A term that tallies cannot answer. */
 export type OpenTerm = DocumentTerm | RelatedTerm | PathTerm | ChangeTerm;
@@ -113,7 +113,7 @@ export function isNever(expression: Expression): boolean {
  * Simplifies the expression. `decide` returns true or false for a term that it can decide, and undefined for an open
  * term. The result is `always`, `never` or an expression with open terms only.
  */
-export function decide(expression: Expression, decideTerm: (term: Term) => boolean | undefined): Expression {
+export function decide(expression: Expression, decideTerm: (term: ExpressionTerm) => boolean | undefined): Expression {
   if (!isGroup(expression)) {
     const decided = decideTerm(expression);
     return decided === undefined ? expression : decided ? always : never;
@@ -131,7 +131,7 @@ export function decide(expression: Expression, decideTerm: (term: Term) => boole
   return { kind: expression.kind, operands };
 }
 
-export function termsOf(expression: Expression): Term[] {
+export function termsOf(expression: Expression): ExpressionTerm[] {
   if (!isGroup(expression)) return [expression];
   return expression.operands.flatMap(termsOf);
 }
