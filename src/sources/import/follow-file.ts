@@ -11,7 +11,7 @@ import { maxRetries, recordChanges } from '../../recording/record-change.ts';
 import { DamagedFileError, type FilePosition, FollowedFile, findLeft, nextRotated } from './followed-file.ts';
 import { type ImportCounts, LineBatch } from './line-batch.ts';
 
-export interface FollowOptions {
+interface FollowOptions {
   db: Database;
   tenant: string;
   /** Absolute. */
