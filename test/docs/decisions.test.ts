@@ -6,8 +6,8 @@ const folder = join(import.meta.dirname, '../../docs/decisions');
 const records = readdirSync(folder).filter((file) => file !== 'README.md');
 const index = readFileSync(join(folder, 'README.md'), 'utf8');
 
-test('the index lists every record once, in one line', () => {
-  const listed = [...index.matchAll(/^- \[([a-z-]+)\]\((\1\.md)\): .+\.$/gm)].map(([, , file]) => file);
+test('the index lists every record once', () => {
+  const listed = [...index.matchAll(/\[([a-z-]+)\]\((\1\.md)\)/g)].map(([, , file]) => file);
   expect(listed.toSorted()).toEqual(records.toSorted());
 });
 
