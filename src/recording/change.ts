@@ -124,9 +124,20 @@ function nodeOf(document: string | JsonNode | undefined): JsonNode | undefined {
   return typeof document === 'string' ? parseJson(document) : document;
 }
 
-const ownEntities: ReadonlySet<string> = new Set(['configuration', 'agent', 'custom-entity']);
+/** The entity types of this service's documents. Instances use the id of their custom type. */
+export const ownEntities = [
+  'agent',
+  'annals-budget',
+  'annals-hold',
+  'annals-view',
+  'changelog-subscription',
+  'configuration',
+  'custom-entity',
+] as const;
+
+export type OwnEntity = (typeof ownEntities)[number];
 
 /** Whether only this service records documents of the entity. The same holds for a tenant's custom types. */
 export function isOwnEntity(entity: string): boolean {
-  return ownEntities.has(entity) || entity.startsWith('annals-');
+  return entity.startsWith('annals-') || ownEntities.some((own) => own === entity);
 }

@@ -1,24 +1,14 @@
 import { mask } from '../core/sealing.ts';
 import type { Author } from '../http/credentials.ts';
 import type { DatabaseTransaction } from '../postgres/database.ts';
+import type { OwnEntity } from './change.ts';
 import { preparedChange, type TextChange } from './prepared-change.ts';
 import { recordChange } from './record-change.ts';
-
-/** The entity types of this service's documents. Instances use the id of their custom type. */
-export const ownEntities = [
-  'agent',
-  'annals-budget',
-  'annals-hold',
-  'annals-view',
-  'changelog-subscription',
-  'configuration',
-  'custom-entity',
-] as const;
 
 /** A document's change: a create without `before`, a delete without `after`. */
 export interface RecordedDocument extends Omit<TextChange, 'type' | 'actor' | 'entity'> {
   /** Erasures search the entries of these entity types. */
-  readonly entity: (typeof ownEntities)[number] | { readonly customType: string };
+  readonly entity: OwnEntity | { readonly customType: string };
   /** Paths of replaced secrets. Both documents show the mask there, so the comparison alone would miss the change. */
   readonly replacedSecrets?: readonly string[] | undefined;
 }

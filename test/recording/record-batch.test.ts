@@ -126,23 +126,28 @@ describe('a batch', () => {
 });
 
 describe('Annals records no change from outside of', () => {
-  test.each(['configuration', 'agent', 'custom-entity', 'annals-view', 'annals-anything', 'SHELF'])(
-    '%s',
-    async (entity) => {
-      await database.pool.query(
-        `insert into custom_entity (tenant, id, version, document, fields) values ($1, 'SHELF', 1, '{}', '{}')`,
-        [tenant],
-      );
-      const { rejected: list, counts } = await take([
-        incomingChange({ entity }),
-        incomingChange({ entity: 'SHELVES' }),
-        incomingChange({ entity: 'annals' }),
-        incomingChange(),
-      ]);
-      expect(list).toEqual([{ index: 0, reason: '"entity" is one that this service records itself' }]);
-      expect(counts).toMatchObject({ recorded: 3, rejected: 1 });
-    },
-  );
+  test.each([
+    'configuration',
+    'agent',
+    'custom-entity',
+    'changelog-subscription',
+    'annals-view',
+    'annals-anything',
+    'SHELF',
+  ])('%s', async (entity) => {
+    await database.pool.query(
+      `insert into custom_entity (tenant, id, version, document, fields) values ($1, 'SHELF', 1, '{}', '{}')`,
+      [tenant],
+    );
+    const { rejected: list, counts } = await take([
+      incomingChange({ entity }),
+      incomingChange({ entity: 'SHELVES' }),
+      incomingChange({ entity: 'annals' }),
+      incomingChange(),
+    ]);
+    expect(list).toEqual([{ index: 0, reason: '"entity" is one that this service records itself' }]);
+    expect(counts).toMatchObject({ recorded: 3, rejected: 1 });
+  });
 });
 
 test('a change is at most 5 minutes ahead of the clock', async () => {

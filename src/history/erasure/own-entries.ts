@@ -4,7 +4,7 @@ import { parseJson } from '../../core/json/parse.ts';
 import { keysOfPath } from '../../core/path-pattern.ts';
 import { int8Array } from '../../postgres/binary-arrays.ts';
 import type { Database } from '../../postgres/database.ts';
-import { ownEntities } from '../../recording/record-document-change.ts';
+import { ownEntities } from '../../recording/change.ts';
 import type { Place } from '../entries/entry-store.ts';
 import { identifying, isIn, likePatterns } from './replace-in-text.ts';
 import { type ErasableEntry, rewriteEntry } from './rewrite-entry.ts';
