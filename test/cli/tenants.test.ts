@@ -150,10 +150,8 @@ describe('delete', () => {
     let isOver = false;
     const write = async () => {
       for (let number = 0; !isOver; number += 1) {
-        const body = JSON.stringify([{ key: `k${number}-${statuses.length}`, value: number }]);
-        const headers = { 'content-type': 'application/json' };
-        const path = '/configuration/busy/configurations';
-        statuses.push((await server.call(path, { token, method: 'POST', headers, body })).status);
+        const json = [{ key: `k${number}-${statuses.length}`, value: number }];
+        statuses.push((await server.call('/configuration/busy/configurations', { token, json })).status);
         await sleep(100);
       }
     };

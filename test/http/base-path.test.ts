@@ -26,12 +26,7 @@ describe.each(['/tools/annals', ''])('under "%s"', (prefix) => {
 
   test('a Location leads below the public address, and answers', async () => {
     const id = prefix === '' ? 'STRIPPED' : 'LEFT';
-    const made = await server.call(types, {
-      token,
-      method: 'POST',
-      body: JSON.stringify({ id, name: { en: 'x' } }),
-      headers,
-    });
+    const made = await server.call(types, { token, json: { id, name: { en: 'x' } } });
     expect(made.status).toBe(201);
     expect(made.headers.get('location')).toBe(`/tools/annals/schema/${tenant}/custom-entities/${id}`);
     const shown = await server.call(`${types}/${id}`, { token });
@@ -93,8 +88,6 @@ describe.each(['/tools/annals', ''])('under "%s"', (prefix) => {
     expect((await server.call(`${prefix}/changelog/${tenant}/changelogs`, { token: given })).status).toBe(200);
   });
 });
-
-const headers = { 'content-type': 'application/json' };
 
 test('health is not under the public address', async () => {
   expect((await server.call('/health/live')).status).toBe(200);

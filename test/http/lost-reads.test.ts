@@ -3,7 +3,6 @@ import { lockTables } from '../support/server/locked-tables.ts';
 import { eventually } from '../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
-const json = { 'content-type': 'application/json' };
 const instances = '/schema/acme/custom-entities/THING/instances';
 
 let server: TestServer;
@@ -14,10 +13,8 @@ beforeAll(async () => {
   // Ended on purpose.
   server.database.pool.on('error', () => {});
   token = await server.token('acme');
-  const body = '{"id":"THING","name":{"en":"Thing"}}';
-  expect(
-    (await server.call('/schema/acme/custom-entities', { method: 'POST', token, headers: json, body })).status,
-  ).toBe(201);
+  const json = { id: 'THING', name: { en: 'Thing' } };
+  expect((await server.call('/schema/acme/custom-entities', { token, json })).status).toBe(201);
 });
 
 afterAll(() => server.close());
@@ -58,7 +55,7 @@ test('a read whose connection is lost is carried out once more', async () => {
 });
 
 test('a search is a read', async () => {
-  const search = { method: 'POST', token, headers: json, body: '{"q":"name:x"}' };
+  const search = { token, json: { q: 'name:x' } };
   expect((await whileLost(1, 'custom_instance', () => server.call(`${instances}/search`, search))).status).toBe(200);
 });
 
@@ -69,10 +66,8 @@ test('a read whose connection is lost twice is 503', async () => {
 });
 
 test('a write whose connection is lost is 503 at once, and is not carried out twice', async () => {
-  const body = '{"id":"one","name":"x"}';
-  const answer = await whileLost(1, 'custom_instance', () =>
-    server.call(instances, { method: 'POST', token, headers: json, body }),
-  );
+  const json = { id: 'one', name: 'x' };
+  const answer = await whileLost(1, 'custom_instance', () => server.call(instances, { token, json }));
   expect(answer.status).toBe(503);
   expect(await (await server.call(instances, { token })).json()).toEqual([]);
 });

@@ -7,15 +7,7 @@ import { startTestServer } from '../support/server/server.ts';
 const server = closeAfterAll(await startTestServer());
 const token = await server.token('acme');
 
-const post = async (path: string, body: object) =>
-  (
-    await server.call(path, {
-      token,
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    })
-  ).status;
+const post = async (path: string, body: object) => (await server.call(path, { token, json: body })).status;
 
 /** Everything that makes a name. */
 const makers: Readonly<Record<string, (name: string) => Promise<number>>> = {

@@ -26,10 +26,8 @@ const valueNow = async (name: string) => (await readInstallation(server)).get(na
 const complete = async (token: string): Promise<number> =>
   (
     await server.call(`/ai-service/${tenant}/completions`, {
-      method: 'POST',
       token,
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ messages: [{ role: 'user', content: 'Hello' }] }),
+      json: { messages: [{ role: 'user', content: 'Hello' }] },
     })
   ).status;
 

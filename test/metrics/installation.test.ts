@@ -194,10 +194,8 @@ test('a job counts as open while it runs, and by its status when it has ended', 
   const locked = await lockTables(server.database, ['change_entry']);
   try {
     const response = await server.call(`/ai-service/${tenant}/jobs`, {
-      method: 'POST',
       token,
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ type: 'EXPORT', q: '', format: 'NDJSON' }),
+      json: { type: 'EXPORT', q: '', format: 'NDJSON' },
     });
     expect(response.status).toBe(201);
     await eventually(() => open('running')).toBe(1);

@@ -8,7 +8,6 @@ import { startTestServer, type TestServer } from '../support/server/server.ts';
 const walks = 2;
 const place = { tenant: 'acme', type: 'THING' };
 const path = '/schema/acme/custom-entities/THING/instances';
-const json = { 'content-type': 'application/json' };
 
 let server: TestServer;
 let token: string;
@@ -16,8 +15,7 @@ let token: string;
 beforeAll(async () => {
   server = await startTestServer();
   token = await server.token(place.tenant);
-  const body = '{"id":"THING","name":{"en":"Thing"}}';
-  await server.call('/schema/acme/custom-entities', { token, method: 'POST', headers: json, body });
+  await server.call('/schema/acme/custom-entities', { token, json: { id: 'THING', name: { en: 'Thing' } } });
 });
 
 afterAll(() => server.close());
@@ -51,10 +49,10 @@ test('while others insert, update and delete, what was there all along and untou
       while (walking) {
         const id = draw() % 2 === 0 ? `id-${String((draw() % 30) * 2 + 1).padStart(3, '0')}` : `new-${draw() % 20}`;
         const deletes = draw() % 3 === 0;
-        const body = JSON.stringify({ n: draw() % 10, m: `m${draw() % 3}`, stays: false });
+        const json = { n: draw() % 10, m: `m${draw() % 3}`, stays: false };
         const response = deletes
           ? await server.call(`${path}/${id}`, { token, method: 'DELETE' })
-          : await server.call(`${path}/${id}`, { token, method: 'PUT', headers: json, body });
+          : await server.call(`${path}/${id}`, { token, method: 'PUT', json });
         if (![201, 204, 404].includes(response.status)) throw new Error(await response.text());
         await response.arrayBuffer();
         writes += 1;

@@ -21,9 +21,7 @@ for (const [tenant, authorised] of [
   for (const type of ['THING', 'OTHER']) {
     await server.call(`/schema/${tenant}/custom-entities`, {
       token: authorised,
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ id: type, name: { en: type } }),
+      json: { id: type, name: { en: type } },
     });
     await storeInstances(
       server,

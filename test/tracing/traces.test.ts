@@ -33,10 +33,9 @@ const traceparent = (id: string, flags = '01') => `00-${id}-${parentId}-${flags}
 test('a request continues with the trace of its client; its statements and its call of a provider are its children', async () => {
   const token = await server.token('acme');
   const response = await server.call('/ai-service/acme/completions', {
-    method: 'POST',
     token,
-    headers: { 'content-type': 'application/json', traceparent: traceparent(traceId), tracestate: 'other=1' },
-    body: JSON.stringify({ id: 'r-1', messages: [{ role: 'user', content: 'a text that no span may have' }] }),
+    headers: { traceparent: traceparent(traceId), tracestate: 'other=1' },
+    json: { id: 'r-1', messages: [{ role: 'user', content: 'a text that no span may have' }] },
   });
   expect(response.status).toBe(200);
   await eventually(() => ofTrace(traceId).map(({ kind }) => kind)).toContain(2);
@@ -70,10 +69,9 @@ test('a job is a trace of its own, with a link to the request that queued it', a
   const id = traceId.replace('0af7', '1111');
   const token = await server.token('acme');
   const response = await server.call('/ai-service/acme/jobs', {
-    method: 'POST',
     token,
-    headers: { 'content-type': 'application/json', traceparent: traceparent(id) },
-    body: JSON.stringify({ type: 'EXPORT', q: 'actor:"somebody whom no span may name"', format: 'NDJSON' }),
+    headers: { traceparent: traceparent(id) },
+    json: { type: 'EXPORT', q: 'actor:"somebody whom no span may name"', format: 'NDJSON' },
   });
   expect(response.status).toBe(201);
   await eventually(() => collector.spans.filter(({ name }) => name === 'job EXPORT').length).toBe(1);

@@ -173,17 +173,14 @@ describe('who read, by the hour', () => {
     const initialize = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
     const answer = await server.call('/mcp/holder', {
       token: key.key,
-      method: 'POST',
-      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-      body: JSON.stringify(initialize),
+      headers: { accept: 'application/json, text/event-stream' },
+      json: initialize,
     });
     expect(answer.status).toBe(200);
     await answer.text();
     const made = await server.call('/changelog/holder/viewer-tokens', {
       token,
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ q: 'entity:order', subject: 'customer-1' }),
+      json: { q: 'entity:order', subject: 'customer-1' },
     });
     expect(made.status).toBe(201);
     const viewer = (await made.json()) as { token: string };

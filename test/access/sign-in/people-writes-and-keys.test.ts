@@ -166,12 +166,7 @@ test('whatever a person writes bears their name, and recordedBy holds what the p
   }
 
   // A client that writes is not told apart from the service, and of a person nobody is told without the context.
-  const answer = await server.call(configuration, {
-    token,
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify([{ key: 'by a client', value: 1 }]),
-  });
+  const answer = await server.call(configuration, { token, json: [{ key: 'by a client', value: 1 }] });
   expect(answer.status).toBe(201);
   expect((await recorded(token))[0]?.recordedBy).toEqual({ way: 'service' });
   const plain = await server.call('/changelog/acme/changelogs?size=100', { token });

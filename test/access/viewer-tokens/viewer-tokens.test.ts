@@ -27,8 +27,6 @@ let passed = 0;
 let waited = 0;
 let onEnd = () => {};
 
-const headers = { 'content-type': 'application/json' };
-
 const script = 'export const viewer = 1;\n';
 
 afterAll(async () => {
@@ -37,12 +35,7 @@ afterAll(async () => {
 });
 
 async function make(body: unknown, { token = maker, tenant = 'acme' } = {}) {
-  const response = await server.call(`/changelog/${tenant}/viewer-tokens`, {
-    method: 'POST',
-    headers,
-    token,
-    body: JSON.stringify(body),
-  });
+  const response = await server.call(`/changelog/${tenant}/viewer-tokens`, { token, json: body });
   return { status: response.status, headers: response.headers, body: JSON.parse(await response.text()) };
 }
 

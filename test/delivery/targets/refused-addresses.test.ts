@@ -17,9 +17,8 @@ const message =
   'must not be a private, loopback, link-local or other special address that the operator has not allowed';
 
 async function send(tenant: string, method: string, path: string, body: unknown) {
-  const headers = { 'content-type': 'application/json' };
   const token = tokens.get(tenant) ?? '';
-  const response = await server.call(path, { method, headers, token, body: JSON.stringify(body) });
+  const response = await server.call(path, { method, token, json: body });
   const answer = (await response.json().catch(() => ({}))) as { id?: string; details?: unknown };
   return { status: response.status, id: answer.id, details: answer.details };
 }

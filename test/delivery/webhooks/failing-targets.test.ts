@@ -126,9 +126,7 @@ test('410 suspends at once, and resuming delivers what was refused', async () =>
 test('nothing but failures for five days suspends, with one e-mail, and nothing is lost', async () => {
   await server.call('/configuration/acme/configurations', {
     token,
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify([{ key: 'notificationEmail', value: 'ops@example.com' }]),
+    json: [{ key: 'notificationEmail', value: 'ops@example.com' }],
   });
   const mails = async () =>
     (await server.database.pool.query(`select recipient, subject from mail where tenant = 'acme'`)).rows;

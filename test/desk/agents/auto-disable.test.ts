@@ -25,9 +25,8 @@ const smtp = closeAfterAll(await startMailServer());
 const environment = { OPENAI_BASE_URL: vendor.baseUrl, SMTP_URL: smtp.url, MAIL_FROM: 'annals@annals.example' };
 const server = closeAfterAll(await startTestServer({ environment, secretKeys: [secretKey] }));
 const token = await server.token(tenant);
-const body = JSON.stringify([{ key: 'notificationEmail', value: address }]);
-const headers = { 'content-type': 'application/json' };
-await server.call(`/configuration/${tenant}/configurations`, { token, method: 'POST', headers, body });
+const json = [{ key: 'notificationEmail', value: address }];
+await server.call(`/configuration/${tenant}/configurations`, { token, json });
 /** A second one on the same database. */
 const beside = closeAfterAll(
   await startTestServer({ environment, secretKeys: [secretKey], database: server.database }),

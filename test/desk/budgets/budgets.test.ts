@@ -63,8 +63,7 @@ afterAll(async () => {
 
 async function send(tenant: string, method: string, path: string, body?: object) {
   const token = await server.token(tenant, { scope: 'usage.budget_manage' });
-  const sent = body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
-  const response = await server.call(`/usage/${tenant}/budgets${path}`, { method, token, ...sent });
+  const response = await server.call(`/usage/${tenant}/budgets${path}`, { method, token, json: body });
   const text = await response.text();
   return { status: response.status, location: response.headers.get('location'), body: text && JSON.parse(text) };
 }
@@ -314,10 +313,8 @@ test('a call beyond a budget is 403 with the bound and the rest; on a model with
   const token = await server.token(tenant);
   const ask = async (body: object) => {
     const response = await server.call(`/openai/${tenant}/v1/chat/completions`, {
-      method: 'POST',
       token,
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ messages: [{ role: 'user', content: 'x' }], ...body }),
+      json: { messages: [{ role: 'user', content: 'x' }], ...body },
     });
     return { status: response.status, retry: response.headers.get('x-should-retry'), body: await response.json() };
   };
@@ -347,9 +344,7 @@ test('a call on an own key takes one statement after it, and at most one before,
   const ask = async (path: string) => {
     const body = { model: 'openai/gpt-small', messages: [{ role: 'user', content: 'x' }] };
     const { model: _, ...completion } = body;
-    const asked = JSON.stringify(path.startsWith('/openai/') ? body : completion);
-    const headers = { 'content-type': 'application/json' };
-    return (await server.call(path, { method: 'POST', token, headers, body: asked })).status;
+    return (await server.call(path, { token, json: path.startsWith('/openai/') ? body : completion })).status;
   };
   const { pool, vital } = server.context;
   const statements = recordStatements(...pool.pools, vital.pool);

@@ -154,12 +154,9 @@ test('answers from the change history are no context of clients that may not rea
 });
 
 test('an entry that is too long alone is shown with its long values cut, and then with its first paths', async () => {
-  const headers = { 'content-type': 'application/json' };
   const path = `/schema/${tenant}/custom-entities/PRODUCT/instances`;
-  const make = async (id: string, fields: object) => {
-    const body = JSON.stringify({ id, ...fields });
-    expect((await server.call(path, { token, method: 'POST', headers, body })).status).toBe(201);
-  };
+  const make = async (id: string, fields: object) =>
+    expect((await server.call(path, { token, json: { id, ...fields } })).status).toBe(201);
   await make('long', { price: 17, text: 'x'.repeat(100_000) });
   await make(
     'wide',
@@ -211,13 +208,7 @@ describe('the query of a chat that nobody waits for any more ends in the databas
     await whileStuck('the client has gone', async (headers) => {
       const gone = new AbortController();
       const asked = server
-        .call(`/ai-service/${tenant}/agentic${path}`, {
-          token: withHistory,
-          method: 'POST',
-          headers: { ...headers, 'content-type': 'application/json' },
-          body: JSON.stringify(chat),
-          signal: gone.signal,
-        })
+        .call(`/ai-service/${tenant}/agentic${path}`, { token: withHistory, signal: gone.signal, headers, json: chat })
         .then((response) => response.text())
         .catch((error: unknown) => error);
       return async () => {

@@ -190,10 +190,9 @@ test('a client that goes away aborts the call to the provider, and the request i
     const gone = new AbortController();
     const request = server.call(`/ai-service/${tenant}/agentic${path}`, {
       token,
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'session-id': sessionId },
-      body: JSON.stringify({ agentId: 'desk', message: 'x' }),
       signal: gone.signal,
+      headers: { 'session-id': sessionId },
+      json: { agentId: 'desk', message: 'x' },
     });
     const seen = vendor.requests.length;
     while (vendor.requests.length === seen) await sleep(5);

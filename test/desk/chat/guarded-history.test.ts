@@ -59,9 +59,7 @@ const list = async (token: string, path: string, query: Record<string, string> =
 const search = async (token: string, path: string, q: string, query: Record<string, string> = {}) => {
   const response = await server.call(`/ai-service/${tenant}${path}/search?${new URLSearchParams(query)}`, {
     token,
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ q }),
+    json: { q },
   });
   return (await response.json()) as Seen[];
 };

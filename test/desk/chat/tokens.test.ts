@@ -136,10 +136,9 @@ test('request logs, session logs, records of calls, what the vendor sent and wha
       const gone = new AbortController();
       const request = server.call(`/ai-service/${tenant}/agentic${call.path}`, {
         token,
-        method: 'POST',
-        headers: { 'content-type': 'application/json', ...call.headers },
-        body: JSON.stringify(body),
         signal: gone.signal,
+        headers: { ...call.headers },
+        json: body,
       });
       const ended = request.then((partial) => partial.text()).catch(() => {});
       // The vendor hangs in the first or the second round; earlier answers count.

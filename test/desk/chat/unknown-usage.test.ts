@@ -24,10 +24,9 @@ async function stopped(agentId: string, behaviour: Behaviour, path: string): Pro
   const gone = new AbortController();
   const request = server.call(`/ai-service/${tenant}/agentic${path}`, {
     token,
-    method: 'POST',
-    headers: { 'content-type': 'application/json', 'session-id': sessionId },
-    body: JSON.stringify({ agentId, message: 'x' }),
     signal: gone.signal,
+    headers: { 'session-id': sessionId },
+    json: { agentId, message: 'x' },
   });
   const ended = request.then((response) => response.text()).catch(() => {});
   await until(async () => vendor.requests.length === 1);

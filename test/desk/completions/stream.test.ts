@@ -39,11 +39,10 @@ function tokenOf(tenant: string): Promise<string> {
 
 async function open(tenant: string, { key, body = hello, signal, on = server }: Options = {}): Promise<Response> {
   return await on.call(`/ai-service/${tenant}/completions-stream`, {
-    method: 'POST',
     token: await tokenOf(tenant),
-    headers: { 'content-type': 'application/json', ...(key !== undefined && { 'idempotency-key': key }) },
-    body: JSON.stringify(body),
     ...(signal !== undefined && { signal }),
+    headers: { ...(key !== undefined && { 'idempotency-key': key }) },
+    json: body,
   });
 }
 
@@ -176,10 +175,9 @@ test('with an Idempotency-Key the answer is read to its end, and a repeat has do
   expect(vendor.requests).toHaveLength(1);
   const token = await tokenOf(tenant);
   const plain = await server.call(`/ai-service/${tenant}/completions`, {
-    method: 'POST',
     token,
-    headers: { 'content-type': 'application/json', 'idempotency-key': 'k-1' },
-    body: JSON.stringify(hello),
+    headers: { 'idempotency-key': 'k-1' },
+    json: hello,
   });
   expect(await plain.json()).toMatchObject({ result: 'one two three' });
   expect(vendor.requests).toHaveLength(1);
@@ -226,13 +224,7 @@ test(`${leavers} clients that leave at random bytes: the quota is what the vendo
   let left = 0;
   const one = async (path: string, body: object) => {
     const gone = new AbortController();
-    const response = await patient.call(path, {
-      method: 'POST',
-      token: await tokenOf(tenant),
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-      signal: gone.signal,
-    });
+    const response = await patient.call(path, { token: await tokenOf(tenant), signal: gone.signal, json: body });
     let bytes = random.below(900);
     const reader = response.body?.getReader();
     for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) {

@@ -87,9 +87,7 @@ test('a call whose reservation cannot be made durable does not leave, and costs 
     await pool.query('alter function completion_quota_send rename to completion_quota_send_away');
     const response = await server.call('/ai-service/other/completions', {
       token: await server.token('other'),
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ messages: [{ role: 'USER', content: 'x' }] }),
+      json: { messages: [{ role: 'USER', content: 'x' }] },
     });
     expect(response.status).toBe(500);
     expect(vendor.requests).toHaveLength(seen);

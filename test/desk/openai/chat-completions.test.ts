@@ -583,10 +583,8 @@ test('a stream that fails after text is an error for its client, without [DONE] 
   expect(await errorOf(read())).toMatchObject({ type: 'server_error' });
   expect(texts.join('')).toBe('one ');
   const response = await openai.server.call(`/openai/${tenant}/v1/chat/completions`, {
-    method: 'POST',
     token: await openai.server.token(tenant),
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'openai/gpt-4.1', messages: [user], stream: true }),
+    json: { model: 'openai/gpt-4.1', messages: [user], stream: true },
   });
   let text = '';
   const decoder = new TextDecoder();

@@ -38,11 +38,10 @@ async function send(key: string | undefined, body: object, options: { by?: strin
   const { by = token, signal } = options;
   const path = `/openai/${tenant}/v1/${'input' in body ? 'responses' : 'chat/completions'}`;
   const answer = await openai.server.call(path, {
-    method: 'POST',
     token: by,
-    headers: { 'content-type': 'application/json', ...(key !== undefined && { 'idempotency-key': key }) },
-    body: JSON.stringify(body),
     ...(signal && { signal }),
+    headers: { ...(key !== undefined && { 'idempotency-key': key }) },
+    json: body,
   });
   return { status: answer.status, headers: answer.headers, text: await answer.text() };
 }

@@ -49,12 +49,7 @@ export async function startOpenai(environment: Record<string, string> = {}): Pro
         { key: 'googleApiToken', value: 'sk-google' },
         { key: 'selfHostedProvider', value: { url: vendor.baseUrl, apiKey: 'sk-server' } },
       ];
-      const response = await server.call(`/configuration/${tenant}/configurations`, {
-        method: 'POST',
-        token,
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(items),
-      });
+      const response = await server.call(`/configuration/${tenant}/configurations`, { token, json: items });
       if (response.status !== 201) throw new Error(await response.text());
       const text = await response.text();
       if (items.some(({ value }) => text.includes(typeof value === 'string' ? value : value.apiKey))) {

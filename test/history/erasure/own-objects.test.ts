@@ -39,9 +39,7 @@ async function newTenant(tenant: string): Promise<Tenant> {
 }
 
 async function send({ token }: Tenant, method: string, path: string, body?: unknown): Promise<void> {
-  const json = body === undefined ? {} : { body: JSON.stringify(body) };
-  const headers = body === undefined ? {} : { 'content-type': 'application/json' };
-  const response = await server.call(path, { token, method, headers, ...json });
+  const response = await server.call(path, { token, method, json: body });
   if (response.status >= 300) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
 }
 

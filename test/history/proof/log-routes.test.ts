@@ -340,9 +340,7 @@ test('an export with its proof is a bundle, also where it was interrupted at eac
 
   const reader = await server.token('exported', { scope: 'changelog.changelog_read' });
   const ask = async (body: object, as: string) => {
-    const headers = { 'content-type': 'application/json' };
-    const options = { method: 'POST', token: as, headers, body: JSON.stringify({ type: 'EXPORT', ...body }) };
-    return (await server.call('/ai-service/exported/jobs', options)).status;
+    return (await server.call('/ai-service/exported/jobs', { token: as, json: { type: 'EXPORT', ...body } })).status;
   };
   expect(await ask({ format: 'NDJSON', proof: true }, reader)).toBe(403);
   expect(await ask({ format: 'CSV', proof: true }, token)).toBe(400);

@@ -19,7 +19,7 @@ async function call(method: string, path = '', { tenant = 'acme', as = token, bo
   const response = await server.call(`/changelog/${tenant}/views${path}`, {
     token: as,
     method,
-    ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+    json: body,
   });
   const text = await response.text();
   return { status: response.status, body: text === '' ? null : JSON.parse(text), headers: response.headers };

@@ -6,12 +6,7 @@ export async function callAgentic(
   { tenant, token, path, method = 'POST', headers = {} }: AgenticCall,
   body?: unknown,
 ): Promise<Response> {
-  return await server.call(`/ai-service/${tenant}/agentic${path}`, {
-    token,
-    method,
-    headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
+  return await server.call(`/ai-service/${tenant}/agentic${path}`, { token, method, headers, json: body });
 }
 
 export interface AgenticCall {

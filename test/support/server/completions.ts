@@ -15,12 +15,7 @@ export async function newTenant(server: TestServer): Promise<string> {
 
 /** Asks for a completion, as a client of the tenant with all scopes. */
 export async function postCompletion(server: TestServer, tenant: string, body: unknown = hello): Promise<Response> {
-  return await server.call(`/ai-service/${tenant}/completions`, {
-    method: 'POST',
-    token: await server.token(tenant),
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
+  return await server.call(`/ai-service/${tenant}/completions`, { token: await server.token(tenant), json: body });
 }
 
 /** The status and the body of the answer to a completion. */

@@ -73,15 +73,11 @@ export async function readPage(
 ): Promise<PageSeen> {
   const parameters = new URLSearchParams(Object.entries(paging).map(([name, value]) => [name, String(value)]));
   if (by === 'list' && q !== undefined) parameters.set('q', q);
-  const search = {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...headers },
-    body: JSON.stringify(q === undefined ? {} : { q }),
-  };
   const response = await server.call(`${path}${by === 'search' ? '/search' : ''}?${parameters}`, {
     token,
     ofInventedRows,
-    ...(by === 'list' ? { headers } : search),
+    headers,
+    ...(by === 'search' && { json: { q } }),
   });
   const body: unknown = await response.json();
   return {

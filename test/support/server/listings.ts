@@ -54,12 +54,7 @@ export const aiListings: readonly Listed[] = [
 /** Makes what a tenant needs before it can have such documents. */
 export async function prepareListed(server: TestServer, listed: Listed, tenant: string, token: string): Promise<void> {
   if (listed.table !== 'custom_instance') return;
-  await server.call(`/schema/${tenant}/custom-entities`, {
-    token,
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: '{"id":"THING","name":{"en":"Thing"}}',
-  });
+  await server.call(`/schema/${tenant}/custom-entities`, { token, json: { id: 'THING', name: { en: 'Thing' } } });
 }
 
 /** Replaces all documents of the list by these, whatever they are, without recording: a quick start for what reads them. */

@@ -68,6 +68,8 @@ interface ViewerTokenOptions extends Partial<NewViewerToken> {
 
 export interface CallOptions extends RequestInit {
   token?: string;
+  /** Sent as JSON, with POST where no method is given. */
+  json?: unknown;
   /** The test has stored rows that no operation would write, so their bodies are like nothing that is described. */
   ofInventedRows?: boolean;
 }
@@ -104,8 +106,13 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const check = answers;
   const basePath = basePathOf(context.config.baseUrl);
 
-  async function call(path: string, { token, ofInventedRows = false, ...init }: CallOptions = {}): Promise<Response> {
+  async function call(
+    path: string,
+    { token, json, ofInventedRows = false, ...others }: CallOptions = {},
+  ): Promise<Response> {
+    const init = json === undefined ? others : { method: 'POST', body: JSON.stringify(json), ...others };
     const headers = new Headers(init.headers);
+    if (json !== undefined && !headers.has('content-type')) headers.set('content-type', 'application/json');
     if (token !== undefined) headers.set('authorization', `Bearer ${token}`);
     const response = await fetch(`${baseUrl}${path}`, { ...init, headers });
     if (ofInventedRows) return response;
@@ -148,10 +155,8 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     },
     async viewerToken(tenant, { token, ...asked } = {}) {
       const response = await call(`/changelog/${tenant}/viewer-tokens`, {
-        method: 'POST',
         token: token ?? (await server.token(tenant, { scope: 'changelog.viewer_issue' })),
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ q: 'entity:*', subject: 'anybody', export: true, ...asked }),
+        json: { q: 'entity:*', subject: 'anybody', export: true, ...asked },
       });
       if (response.status !== 201) throw new Error(`no viewer token: ${response.status} ${await response.text()}`);
       return ((await response.json()) as ViewerToken).token;

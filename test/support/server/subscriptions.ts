@@ -37,11 +37,7 @@ export interface Answered<Body = unknown> {
 /** Calls the operations of subscriptions for one tenant. */
 export function subscriptionsOf(server: TestServer, tenant: string, token: string) {
   async function call<Body>(method: string, path = '', body?: unknown, as = token): Promise<Answered<Body>> {
-    const response = await server.call(`/changelog/${tenant}/subscriptions${path}`, {
-      token: as,
-      method,
-      ...(body !== undefined && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
-    });
+    const response = await server.call(`/changelog/${tenant}/subscriptions${path}`, { token: as, method, json: body });
     const text = await response.text();
     return { status: response.status, body: text === '' ? null : JSON.parse(text), headers: response.headers };
   }

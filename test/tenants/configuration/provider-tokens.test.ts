@@ -5,7 +5,6 @@ import { startTestServer } from '../../support/server/server.ts';
 import { recordStatements } from '../../support/server/statements.ts';
 import { startVendor } from '../../support/vendor/vendor-server.ts';
 
-const json = { 'content-type': 'application/json' };
 let tenants = 0;
 
 const vendor = closeAfterAll(await startVendor());
@@ -25,7 +24,7 @@ async function newTenant() {
     const response = await by.call(path.replace('TENANT', tenant), {
       token,
       method,
-      ...(body === undefined ? {} : { headers: json, body: JSON.stringify(body) }),
+      json: body,
     });
     const text = await response.text();
     return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };

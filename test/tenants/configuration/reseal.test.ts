@@ -17,10 +17,8 @@ test('a key in front seals, reseal finishes the rotation, and then the old key i
   const client = await before.createClient('acme');
   const accessToken = await before.tokenOf(client);
   await before.call('/configuration/acme/configurations', {
-    method: 'POST',
     token: accessToken,
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify([1, 2, 3].map((number) => ({ key: `k${number}`, value: `secret ${number}`, secured: true }))),
+    json: [1, 2, 3].map((number) => ({ key: `k${number}`, value: `secret ${number}`, secured: true })),
   });
   const answer = await complete(before, accessToken);
   await before.close();

@@ -14,8 +14,7 @@ const token = await server.token(tenant);
 await send(`/configuration/${tenant}/configurations`, [{ key: 'providerApiToken', value: 'sk-own' }]);
 
 async function send(path: string, body: unknown): Promise<number> {
-  const headers = { 'content-type': 'application/json' };
-  return (await server.call(path, { token, method: 'POST', headers, body: JSON.stringify(body) })).status;
+  return (await server.call(path, { token, json: body })).status;
 }
 
 const complete = () => send(`/ai-service/${tenant}/completions`, { messages: [{ role: 'USER', content: 'x' }] });
