@@ -66,11 +66,7 @@ class LongFilesFirst extends BaseSequencer {
   }
 }
 
-const built = [
-  'test/support/server/memory-folder.ts',
-  'test/support/server/bundle-of-run.ts',
-  'test/support/server/pages-of-run.ts',
-];
+const built = ['test/support/server/bundle-of-run.ts', 'test/support/server/pages-of-run.ts'];
 
 /** What runs in each mode, and what is started for it. */
 const modes: Readonly<Record<string, { include: string[]; globalSetup: string[] }>> = {
@@ -97,7 +93,11 @@ export default defineConfig(({ mode }) => ({
       ...(leavesOutCluster ? [clusterTests] : []),
       ...(leavesOutBrowser ? browserTests : []),
     ],
-    globalSetup: ['test/support/oracle/seed-of-run.ts', ...(modes[mode] ?? whole).globalSetup],
+    globalSetup: [
+      'test/support/oracle/seed-of-run.ts',
+      'test/support/server/memory-folder.ts',
+      ...(modes[mode] ?? whole).globalSetup,
+    ],
     pool: 'forks',
     // Tests of processes wait much: with two workers two cores stand still for a quarter of the run.
     maxWorkers: 4,

@@ -1,18 +1,17 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { launcher } from '../support/server/command.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 let cache: string;
 let compiled: string;
 
 beforeEach(() => {
-  cache = mkdtempSync(join(tmpdir(), 'annals-cache-'));
+  cache = temporaryFolder();
   compiled = join(cache, 'annals', 'compiled');
 });
-afterEach(() => rmSync(cache, { recursive: true, force: true }));
 
 function version(environment: Record<string, string> = {}) {
   const { status, stdout, stderr } = spawnSync(process.execPath, [launcher, '--version'], {

@@ -1,16 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { copyFile, mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { makeProofKey } from '../../src/proof/log/signer.ts';
 import { launcher, startAnnals } from '../support/server/command.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const folder = await mkdtemp(join(tmpdir(), 'annals-launcher-'));
-
-afterAll(() => rm(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 /** A command that runs until it is stopped, and needs no database. Each has a key of its own: only one may run with a key. */
 async function witness(): Promise<string[]> {

@@ -1,29 +1,30 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, constants, openSync } from 'node:fs';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { annals, launcherOfRun } from '../support/server/command.ts';
 import { createTestDatabase } from '../support/server/database.ts';
 import { testSecretKeys } from '../support/server/server.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 /** More than a pipe takes before somebody reads, which is 64 KiB. */
 const minLength = 80_000;
 /** Longer than a process that does not wait for its reader lives on. */
 const pause = 2_000;
 
-const database = await createTestDatabase();
+const database = closeAfterAll(await createTestDatabase());
 const key = testSecretKeys.map((one) => Buffer.from(one).toString('base64')).join(',');
 const environment = { DATABASE_URL: database.url, ANNALS_SECRET_KEY: key, LOG_LEVEL: 'fatal' };
-const folder = await mkdtemp(join(tmpdir(), 'annals-output-'));
+const folder = temporaryFolder();
 const tables = Array.from({ length: 400 }, (_, n) => [`public.t${n}`, { entity: `t${n}`, mask: ['x'.repeat(200)] }]);
 await writeFile(
   join(folder, 'mapping.json'),
@@ -34,11 +35,6 @@ await database.pool.query(
   `insert into oauth_client (tenant, client_id, name, scopes, secret_hash)
      select 'acme', 'acme.' || n, repeat('x', 150), '{changelog.changelog_read}', '\\x00' from generate_series(1, 400) as n`,
 );
-
-afterAll(async () => {
-  await rm(folder, { recursive: true });
-  await database.drop();
-});
 
 const commands = {
   outbox: () => ['outbox', '--mapping', join(folder, 'mapping.json')],

@@ -1,16 +1,14 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { keptSecretKeys } from '../../src/cli/open-database.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 let folder: string;
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'annals-key-'));
+  folder = temporaryFolder();
 });
-
-afterEach(() => rm(folder, { recursive: true }));
 
 test('the key of a data folder is made once, readable by its owner alone, and may become a list', async () => {
   const [first, second] = await Promise.all([keptSecretKeys(folder), keptSecretKeys(folder)]);

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, expect, onTestFinished, test } from 'vitest';
 import { closeAfterAll } from '../support/close-after-all.ts';
 import { annals, type RunningCommand, startAnnals } from '../support/server/command.ts';
 import { createTestDatabase } from '../support/server/database.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const running: RunningCommand[] = [];
 
@@ -83,8 +83,7 @@ test('serve prints its base URL alone and makes the signing key before a token i
 test.each(['1', '2'])(
   'serve looks at the mapping of its recorder before it listens, also with %s workers',
   async (workers) => {
-    const folder = await mkdtemp(join(tmpdir(), 'annals-serve-'));
-    onTestFinished(() => rm(folder, { recursive: true }));
+    const folder = temporaryFolder();
     const mapping = join(folder, 'mapping.json');
     await writeFile(mapping, '{"version": 1, "tabels": {}}');
     // Whoever listened on this port before would be told that it is taken.

@@ -1,16 +1,16 @@
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { PassThrough } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, expect, inject, onTestFinished, test } from 'vitest';
+import { expect, inject, onTestFinished, test } from 'vitest';
 import { runCommandLine } from '../../src/cli/commands/command-line.ts';
 import { createPool } from '../../src/postgres/connections/pool.ts';
 import { createDatabase } from '../../src/postgres/database.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { annals, startAnnals } from '../support/server/command.ts';
 import {
   createSingleTestDatabase,
@@ -21,21 +21,17 @@ import { startDatabaseProxy } from '../support/server/database-proxy.ts';
 import { changeOf } from '../support/server/history.ts';
 import { eventually } from '../support/server/patience.ts';
 import { testSecretKeys } from '../support/server/server.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const tenant = 'acme';
 const now = Date.UTC(2026, 8, 15);
-const database = await createTestDatabase();
+const database = closeAfterAll(await createTestDatabase());
 // Ended on purpose.
 database.pool.on('error', () => {});
 const key = testSecretKeys.map((one) => Buffer.from(one).toString('base64')).join(',');
 const environment = { DATABASE_URL: database.url, ANNALS_SECRET_KEY: key, LOG_LEVEL: 'fatal' };
-const folder = await mkdtemp(join(tmpdir(), 'annals-tail-'));
+const folder = temporaryFolder();
 await createTenant(database.db, tenant);
-
-afterAll(async () => {
-  await rm(folder, { recursive: true });
-  await database.drop();
-});
 
 async function record(at: number, more: object = {}, { db } = database): Promise<void> {
   await createRecorder(db, tenant, () => now)([changeOf({ at: now + at, ...more })]);

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, expect, type TestContext, test, vi } from 'vitest';
+import { expect, type TestContext, test, vi } from 'vitest';
 import { migrate } from '../../src/postgres/migrate/migrate.ts';
 import { annals, type RunningCommand, startAnnals } from '../support/server/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 import { installPackage } from '../support/server/package-copy.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 // Whole processes, some of them one after another. The tests wait most of their time, so they run at once.
 const timeout = 180_000;
@@ -57,14 +57,12 @@ class World {
   }
 }
 
-const folder = await mkdtemp(join(tmpdir(), 'annals-upgrade-'));
+const folder = temporaryFolder();
 /** The folder of the next version. */
 const nextVersion = join(folder, 'next');
 await mkdir(nextVersion);
 await installPackage(nextVersion);
 await makeNextVersion(nextVersion);
-
-afterAll(() => rm(folder, { recursive: true }));
 
 /** The next version has a routine more, and a migration after which this version could read no page of the history. */
 async function makeNextVersion(next: string): Promise<void> {

@@ -1,10 +1,11 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { Browser, type ConsoleSession } from '../support/server/browser.ts';
 import { sendRaw } from '../support/server/raw-request.ts';
 import { startTestServer } from '../support/server/server.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const publicUrl = 'https://shop.example.org/tools/annals';
 const built = `<!doctype html><html><head><base href="/console/"><script type="module" src="assets/index-B3x.js"></script></head></html>`;
@@ -12,7 +13,7 @@ const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'self'; " +
   "form-action 'none'; frame-ancestors 'none'";
 
-const folder = await mkdtemp(join(tmpdir(), 'annals-console-'));
+const folder = temporaryFolder();
 await mkdir(join(folder, 'assets', 'icons'), { recursive: true });
 await writeFile(join(folder, 'index.html'), built);
 await writeFile(join(folder, 'secret.txt'), 'not an asset');
@@ -20,19 +21,15 @@ await writeFile(join(folder, 'assets', 'index-B3x.js'), 'let plain;');
 await writeFile(join(folder, 'assets', 'index-B3x.js.br'), 'packed');
 await writeFile(join(folder, 'assets', '.hidden'), 'hidden');
 await writeFile(join(folder, 'assets', 'icons', 'logo-1a.svg'), '<svg xmlns="http://www.w3.org/2000/svg"/>');
-const server = await startTestServer({ consoleFolder: folder });
+const server = closeAfterAll(await startTestServer({ consoleFolder: folder }));
 /** At a public address with a path. */
-const proxied = await startTestServer({
-  consoleFolder: folder,
-  database: server.database,
-  environment: { ANNALS_BASE_URL: publicUrl },
-});
-
-afterAll(async () => {
-  await proxied.close();
-  await server.close();
-  await rm(folder, { recursive: true });
-});
+const proxied = closeAfterAll(
+  await startTestServer({
+    consoleFolder: folder,
+    database: server.database,
+    environment: { ANNALS_BASE_URL: publicUrl },
+  }),
+);
 
 describe('the page', () => {
   test.each(['/console', '/console/', '/console/history', '/console/a/b.c?q=1', '/console/apis'])(

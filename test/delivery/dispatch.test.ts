@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { verifyWebhook } from '@annals/client';
 import { expect, onTestFinished, test } from 'vitest';
@@ -11,6 +10,7 @@ import { closeAfterAll } from '../support/close-after-all.ts';
 import { eventually } from '../support/server/patience.ts';
 import { startTestServer } from '../support/server/server.ts';
 import { passTime, recordUpdates, subscriptionsOf } from '../support/server/subscriptions.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { startReceiver } from '../support/vendor/receiver.ts';
 
 const server = closeAfterAll(
@@ -31,8 +31,7 @@ test('a delivery that Ed25519 signs is checked by openssl, and by the client', a
   const [one] = receiver.received.splice(0);
   if (one === undefined) throw new Error('nothing came');
   expect((await verifyWebhook(one.body, one.headers, publicKey)).text).toBe(one.body);
-  const folder = mkdtempSync(join(tmpdir(), 'annals-test-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const file = (name: string, bytes: Buffer | string) => {
     writeFileSync(join(folder, name), bytes);
     return join(folder, name);

@@ -1,21 +1,19 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ownSegments, readConfig } from '../../src/core/config/config.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { startTestServer } from '../support/server/server.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const publicUrl = 'https://shop.example.org/tools/annals';
 const tenant = 'behind';
-const folder = await mkdtemp(join(tmpdir(), 'annals-console-'));
+const folder = temporaryFolder();
 await writeFile(join(folder, 'index.html'), '<!doctype html><base href="/console/">');
-const server = await startTestServer({ environment: { ANNALS_BASE_URL: publicUrl }, consoleFolder: folder });
+const server = closeAfterAll(
+  await startTestServer({ environment: { ANNALS_BASE_URL: publicUrl }, consoleFolder: folder }),
+);
 const token = await server.token(tenant);
-
-afterAll(async () => {
-  await server.close();
-  await rm(folder, { recursive: true });
-});
 
 /** The links of pages that have answered. */
 const answered = new Set<string>();

@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createLogger, LogStream } from '../../src/http/logger.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'annals-log-'));
+const folder = temporaryFolder();
 let files = 0;
 
 beforeEach(() => {
@@ -14,7 +14,6 @@ beforeEach(() => {
 afterEach(() => {
   vi.useRealTimers();
 });
-afterAll(() => rmSync(folder, { recursive: true }));
 
 function startLog() {
   files += 1;

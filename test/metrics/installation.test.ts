@@ -1,8 +1,7 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { AgeOfOldest } from '../../src/metrics/age-of-oldest.ts';
 import { measureConnections } from '../../src/metrics/connections.ts';
 import { Metrics } from '../../src/metrics/metrics.ts';
@@ -15,12 +14,13 @@ import { metricsOf, readInstallation, readMetrics } from '../support/server/metr
 import { eventually } from '../support/server/patience.ts';
 import { startTestServer } from '../support/server/server.ts';
 import { hour, passTime, recordUpdates, subscriptionsOf } from '../support/server/subscriptions.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { startReceiver } from '../support/vendor/receiver.ts';
 
 // Each figure beside what it counts: the service and the database are real, and both sides of a figure are seen.
 
 const tenant = 'acme';
-const folder = await mkdtemp(join(tmpdir(), 'annals-figures-'));
+const folder = temporaryFolder();
 const [key, policy] = [join(folder, 'key'), join(folder, 'policy')];
 makeProofKey(key);
 // Nobody listens there.
@@ -39,7 +39,6 @@ const server = closeAfterAll(
   }),
 );
 const token = await server.token(tenant);
-afterAll(() => rm(folder, { recursive: true }));
 
 const ofProcess = async (name: string) => (await readMetrics(metricsOf(server))).get(name);
 const ofDatabase = async (name: string) => (await readInstallation(server)).get(name);

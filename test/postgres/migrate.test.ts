@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createPool } from '../../src/postgres/connections/pool.ts';
@@ -11,6 +10,7 @@ import {
   createTestDatabaseForThisTest,
   type TestDatabase,
 } from '../support/server/database.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 let database: TestDatabase;
 let folder: string;
@@ -18,14 +18,13 @@ let folders: SchemaFolders;
 
 beforeEach(async () => {
   database = await createEmptyTestDatabase();
-  folder = await mkdtemp(join(tmpdir(), 'annals-migrations-'));
+  folder = temporaryFolder();
   folders = { migrations: folder, routines: join(folder, 'sql') };
   await writeRoutine('version.txt', '1\n');
 });
 
 afterEach(async () => {
   await database.drop();
-  await rm(folder, { recursive: true });
 });
 
 async function writeMigration(name: string, text: string): Promise<void> {

@@ -1,16 +1,14 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { writeOnce } from '../../src/postgres/write-once.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 let folder: string;
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'annals-once-'));
+  folder = temporaryFolder();
 });
-
-afterEach(() => rm(folder, { recursive: true }));
 
 test('of several that write a file once, one succeeds and all get its content', async () => {
   const path = join(folder, 'once');

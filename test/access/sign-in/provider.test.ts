@@ -1,9 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -18,6 +17,7 @@ import { readRules } from '../../../src/access/sign-in/rules.ts';
 import { readRestriction } from '../../../src/history/search/plan/restriction.ts';
 import { rulesOf } from '../../support/server/people.ts';
 import { startScript } from '../../support/server/script.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { TestIdentityProvider } from '../../support/vendor/identity-provider.ts';
 
 /** A clock that stands still. */
@@ -261,8 +261,7 @@ describe('userinfo', () => {
 });
 
 test("a provider behind a company's own authority: the error names NODE_EXTRA_CA_CERTS, and with it the provider is reached", async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'annals-test-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
   const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
   const files = ['-keyout', key, '-out', cert];

@@ -1,9 +1,7 @@
-import { rmSync, writeFileSync } from 'node:fs';
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createKey } from '../../../src/access/keys/key-store.ts';
 import { revokeClient, setClientRights } from '../../../src/access/oauth/clients.ts';
 import { viewerScriptRoute } from '../../../src/access/viewer-tokens/script-route.ts';
@@ -11,12 +9,14 @@ import { maxTokenLength, openViewerToken } from '../../../src/access/viewer-toke
 import { sealRef } from '../../../src/history/entries/entry-ref.ts';
 import { readRestriction } from '../../../src/history/search/plan/restriction.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { rowsOfCsv } from '../../support/oracle/csv.ts';
 import { Browser } from '../../support/server/browser.ts';
 import { changeOf } from '../../support/server/history.ts';
 import { contentOf, endOfJob, startExport } from '../../support/server/jobs.ts';
 import { routesOf } from '../../support/server/routes-of.ts';
 import { startTestServer } from '../../support/server/server.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 const reads = ['changes', 'histogram', 'facets', 'entries'];
@@ -25,14 +25,8 @@ const origin = 'https://shop.example';
 let passed = 0;
 /** Of the clock that never steps back. */
 let waited = 0;
-let onEnd = () => {};
 
 const script = 'export const viewer = 1;\n';
-
-afterAll(async () => {
-  await server.close();
-  onEnd();
-});
 
 async function make(body: unknown, { token = maker, tenant = 'acme' } = {}) {
   const response = await server.call(`/changelog/${tenant}/viewer-tokens`, { token, json: body });
@@ -42,22 +36,23 @@ async function make(body: unknown, { token = maker, tenant = 'acme' } = {}) {
 const made = (body: object, token = maker) =>
   server.viewerToken('acme', { subject: 'c1', export: false, ...body, token });
 
-const built = await mkdtemp(join(tmpdir(), 'annals-viewer-'));
-onEnd = () => rmSync(built, { recursive: true });
+const built = temporaryFolder();
 const files = { js: script, 'js.gz': gzipSync(script), 'js.br': brotliCompressSync(script), 'js.map': '{}' };
 for (const [ending, content] of Object.entries(files)) writeFileSync(join(built, `viewer.${ending}`), content);
-const server = await startTestServer({
-  clock: { now: () => now + passed, elapsed: () => performance.now() + waited },
-  environment: { ANNALS_CORS_ORIGINS: 'none' },
-  extend: (app) => {
-    const config = { scopes: ['changelog.changelog_read'], isOfViewer: true, appliesRestriction: true } as const;
-    app.get('/viewer/:tenant/fails', { config, schema: { hide: true } }, () => {
-      throw new Error('a fault of ours');
-    });
-    app.register(viewerScriptRoute, { folder: built, prefix: '/built' });
-    app.register(viewerScriptRoute, { folder: join(built, 'empty'), prefix: '/empty' });
-  },
-});
+const server = closeAfterAll(
+  await startTestServer({
+    clock: { now: () => now + passed, elapsed: () => performance.now() + waited },
+    environment: { ANNALS_CORS_ORIGINS: 'none' },
+    extend: (app) => {
+      const config = { scopes: ['changelog.changelog_read'], isOfViewer: true, appliesRestriction: true } as const;
+      app.get('/viewer/:tenant/fails', { config, schema: { hide: true } }, () => {
+        throw new Error('a fault of ours');
+      });
+      app.register(viewerScriptRoute, { folder: built, prefix: '/built' });
+      app.register(viewerScriptRoute, { folder: join(built, 'empty'), prefix: '/empty' });
+    },
+  }),
+);
 /** Makes tokens, and is not restricted. */
 const maker = await server.token('acme');
 await server.createTenant('rival');

@@ -1,14 +1,12 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import S3rver from 's3rver';
 import { expect, onTestFinished, test } from 'vitest';
 import type { DeliveredBatch } from '../../../src/delivery/batches/batch-target.ts';
 import { createS3Target } from '../../../src/delivery/batches/s3-target.ts';
 import { deliveredChange, sendingOf } from '../../support/server/delivered-changes.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { startS3Server } from '../../support/vendor/s3-server.ts';
 import { localHttp } from './senders.ts';
 
@@ -203,12 +201,11 @@ test('where the operator accepts such a store, an object is looked for before it
 });
 
 test('s3rver, an S3 server from npm, takes an object with its metadata', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 's3rver-'));
+  const directory = temporaryFolder();
   const s3rver = new S3rver({ directory, silent: true, configureBuckets: [{ name: 'history', configs: [] }] });
   const server = createServer(s3rver.callback()).listen(0, '127.0.0.1');
   onTestFinished(async () => {
     server.close();
-    await rm(directory, { recursive: true });
   });
   await s3rver.configureBuckets();
   const address = server.address();

@@ -1,13 +1,13 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer as createTcpServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { Stop } from '../../../src/core/stop-signal.ts';
 import { createGuardedHttp, noConnection, targetLimits } from '../../../src/delivery/targets/guarded-http.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
 import { ownPort } from '../../support/server/own-port.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { startReceiver } from '../../support/vendor/receiver.ts';
 
 const signal = new Stop();
@@ -159,8 +159,7 @@ test('an answer that comes drop by drop is cut at the end of its time, and its s
 });
 
 test('a certificate that nobody has signed is no connection, and with its authority it is one', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'annals-test-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
   execFileSync(
     'openssl',

@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
 import { createPublicKey } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { verifyWebhook, type WebhookError } from '@annals/client';
@@ -9,6 +8,7 @@ import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { Webhook as SvixWebhook } from 'svix';
 import { describe, expect, test } from 'vitest';
 import { makeSigningKey, type SigningKey, signaturesOf } from '../../../src/delivery/webhooks/webhook-target.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const now = Date.parse('2026-09-01T12:00:00Z');
 const timestamp = now / 1_000;
@@ -56,7 +56,7 @@ test('a webhook signed with a private key is verified by openssl', async () => {
   const publicKey = secretOf(receiver);
   expect(publicKey).toMatch(/^whpk_/);
   const [, signature = ''] = signaturesOf({ id, timestamp, body }, [key]).split('v1a,');
-  const folder = await mkdtemp(join(tmpdir(), 'annals-signature-'));
+  const folder = temporaryFolder();
   try {
     const der = Buffer.concat([
       Buffer.from('302a300506032b6570032100', 'hex'),
@@ -78,7 +78,6 @@ test('a webhook signed with a private key is verified by openssl', async () => {
     await writeFile(join(folder, 'content'), `${id}.${timestamp}.${body} `);
     await expect(verify()).rejects.toThrow();
   } finally {
-    await rm(folder, { recursive: true });
   }
 });
 

@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sumCalls } from '../../../src/desk/calls/store.ts';
@@ -20,6 +19,7 @@ import { complete, newTenant, setProviderToken } from '../../support/server/comp
 import { entriesOf } from '../../support/server/entries.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { recordStatements } from '../../support/server/statements.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
 
 const day = 86_400_000;
@@ -31,7 +31,7 @@ let server: TestServer;
 let quotas: Quota[];
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'annals-budgets-'));
+  folder = temporaryFolder();
   const prices = join(folder, 'prices.json');
   const usdPerMillion = { input: '2', output: '8' };
   await writeFile(
@@ -58,7 +58,6 @@ afterAll(async () => {
   for (const quota of quotas) await quota.close();
   await server.close();
   await vendor.close();
-  await rm(folder, { recursive: true });
 });
 
 async function send(tenant: string, method: string, path: string, body?: object) {

@@ -1,13 +1,14 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { callRetentionDays, dropOldCalls, sumCalls } from '../../../src/desk/calls/store.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { agentKey, callAgentic, putAgent } from '../../support/server/agents.ts';
 import { callStart, endedCall, reserveTokens, wrongSums } from '../../support/server/calls.ts';
 import { complete, newTenant, setProviderToken, usageOf } from '../../support/server/completions.ts';
 import { startTestServer } from '../../support/server/server.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { startVendor } from '../../support/vendor/vendor-server.ts';
 
 interface Call {
@@ -19,7 +20,7 @@ interface Call {
   [member: string]: unknown;
 }
 
-const folder = await mkdtemp(join(tmpdir(), 'annals-calls-'));
+const folder = temporaryFolder();
 const prices = join(folder, 'prices.json');
 await writeFile(
   prices,
@@ -36,23 +37,19 @@ await writeFile(
     },
   ]),
 );
-const vendor = await startVendor();
-const server = await startTestServer({
-  environment: {
-    OPENAI_BASE_URL: vendor.baseUrl,
-    ANTHROPIC_BASE_URL: vendor.baseUrl,
-    GOOGLE_BASE_URL: vendor.baseUrl,
-    ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared',
-    ANNALS_COMPLETION_MODEL: 'gpt-small',
-    ANNALS_PRICES_FILE: prices,
-  },
-});
-
-afterAll(async () => {
-  await server.close();
-  await vendor.close();
-  await rm(folder, { recursive: true });
-});
+const vendor = closeAfterAll(await startVendor());
+const server = closeAfterAll(
+  await startTestServer({
+    environment: {
+      OPENAI_BASE_URL: vendor.baseUrl,
+      ANTHROPIC_BASE_URL: vendor.baseUrl,
+      GOOGLE_BASE_URL: vendor.baseUrl,
+      ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared',
+      ANNALS_COMPLETION_MODEL: 'gpt-small',
+      ANNALS_PRICES_FILE: prices,
+    },
+  }),
+);
 
 async function callsOf(tenant: string, parameters = ''): Promise<Call[]> {
   const token = await server.token(tenant);

@@ -1,22 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { calcPrice } from '@pydantic/genai-prices';
 import fc from 'fast-check';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { pricesOfTable } from '../../../build/prices.ts';
 import { ConfigError } from '../../../src/core/config/config.ts';
 import { builtInPrices, createPriceList, readPrices } from '../../../src/desk/costs/read-prices.ts';
 import { type CallPrice, costOfCall } from '../../../src/providers/call-cost.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const find = createPriceList(builtInPrices);
 const now = Date.UTC(2026, 10, 24);
-const folder = await mkdtemp(join(tmpdir(), 'annals-prices-'));
-
-afterAll(async () => {
-  await rm(folder, { recursive: true });
-});
+const folder = temporaryFolder();
 
 /** Numbers of tokens, some beside the limits of tiers. */
 const counts = () =>

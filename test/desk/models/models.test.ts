@@ -1,21 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { ConfigError } from '../../../src/core/config/config.ts';
 import { builtInModels, readModels } from '../../../src/desk/models/read-models.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { annals } from '../../support/server/command.ts';
 import { startTestServer } from '../../support/server/server.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
-const server = await startTestServer();
-const folder = await mkdtemp(join(tmpdir(), 'annals-models-'));
-
-afterAll(async () => {
-  await server.close();
-  await rm(folder, { recursive: true });
-});
+const server = closeAfterAll(await startTestServer());
+const folder = temporaryFolder();
 
 test('the listing has the three provider groups in order, each model with id and name', async () => {
   const token = await server.token('acme', { scope: 'ai.agent_read' });

@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
 import { memberOf } from '../../../src/providers/members.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { startOpenai } from './openai-server.ts';
 
 const program = process.env.CODEX_PATH;
@@ -17,8 +17,7 @@ test.skipIf(program === undefined)(
     const openai = await startOpenai();
     onTestFinished(() => openai.close());
     await openai.tenantWithKeys('acme');
-    const folder = await mkdtemp(join(tmpdir(), 'annals-codex-'));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const folder = temporaryFolder();
     const call = { cmd: 'echo after > file.txt' };
     const items = [
       { type: 'function_call', id: 'fc_1', call_id: 'c1', name: 'exec_command', arguments: JSON.stringify(call) },

@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, inject, test } from 'vitest';
 import { openEmbeddedDatabase } from '../../../src/postgres/embedded/open-embedded-database.ts';
@@ -14,6 +13,7 @@ import { runErasureLaw } from '../../support/server/erasure-law.ts';
 import type { Call } from '../../support/server/jobs.ts';
 import { tablesWith } from '../../support/server/places-with.ts';
 import { startTestServer } from '../../support/server/server.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { startReceiver } from '../../support/vendor/receiver.ts';
 
 const secret = Buffer.alloc(32, 9).toString('base64');
@@ -65,7 +65,7 @@ test('an erasure that is killed while others record, seal, export and deliver co
     environment: { ANNALS_DELIVERY_ALLOW: 'killed=127.0.0.0/8' },
   });
   const receiver = await startReceiver();
-  const keyFile = join(mkdtempSync(join(tmpdir(), 'annals-killed-')), 'key');
+  const keyFile = join(temporaryFolder(), 'key');
   makeProofKey(keyFile);
   try {
     const token = await server.token('killed');
@@ -118,7 +118,7 @@ test('--vacuum leaves nothing in the files of the database nor in its statistics
 
 test('a backup of before is restored without what was erased since, by the file of the erasures', async () => {
   await newTenant('backed', 6);
-  const folder = mkdtempSync(join(tmpdir(), 'annals-erasures-'));
+  const folder = temporaryFolder();
   const backup = join(folder, 'backup');
   expect((await run('backup', backup)).code).toBe(0);
   for (const of of [

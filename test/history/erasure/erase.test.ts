@@ -1,5 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
@@ -22,6 +21,7 @@ import { annals } from '../../support/server/command.ts';
 import { changeOf } from '../../support/server/history.ts';
 import { letOthersWork } from '../../support/server/patience.ts';
 import { startTestServer } from '../../support/server/server.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const now = Date.now();
 const secret = Buffer.alloc(32, 7);
@@ -348,7 +348,7 @@ describe('the entries', () => {
     const { tenant } = await newTenant();
     const lines = linesOf(30);
     await importLines(tenant, lines);
-    const file = join(mkdtempSync(join(tmpdir(), 'annals-paths-')), 'paths');
+    const file = join(temporaryFolder(), 'paths');
     writeFileSync(file, '{"entity":"order","path":"to.*"}\n');
     const of = [
       '--tenant',

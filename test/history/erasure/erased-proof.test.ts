@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
@@ -30,22 +28,19 @@ import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { readPlaces } from '../../../src/recording/positions.ts';
 import { createRecorder, recordChanges } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { createTestDatabase } from '../../support/server/database.ts';
 import { changeOf } from '../../support/server/history.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const tenant = 'acme';
 const now = () => Date.UTC(2026, 8, 15);
 const sealer = createSealer([Buffer.alloc(32, 3)]);
 const hashBytes = 32;
 
-const database = await createTestDatabase();
-const folder = await mkdtemp(join(tmpdir(), 'annals-erased-'));
+const database = closeAfterAll(await createTestDatabase());
+const folder = temporaryFolder();
 await createTenant(database.db, tenant);
-
-afterAll(async () => {
-  await database.drop();
-  await rm(folder, { recursive: true });
-});
 
 const changes: readonly Change[] = [
   { entity: 'customer', entityId: 'c1', name: 'Ann', actor: 'Jane', paths: '{"email":{"before":"a@b","after":"c@d"},"x":{"after":1.50}}', context: '{"ip":"1"}' },

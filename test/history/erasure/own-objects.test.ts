@@ -1,6 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
@@ -16,9 +15,10 @@ import { buildGo } from '../../support/server/go-program.ts';
 import { changeOf } from '../../support/server/history.ts';
 import { tablesWith } from '../../support/server/places-with.ts';
 import { startTestServer } from '../../support/server/server.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const jane = 'Jane Canary';
-const folder = mkdtempSync(join(tmpdir(), 'annals-own-objects-'));
+const folder = temporaryFolder();
 const keyFile = join(folder, 'key');
 
 makeProofKey(keyFile);

@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { createSealer } from '../../../src/core/sealing.ts';
@@ -25,6 +24,7 @@ import { Random } from '../../support/oracle/random.ts';
 import { createTestDatabase } from '../../support/server/database.ts';
 import { changeOf } from '../../support/server/history.ts';
 import { expectDense, placesOf } from '../../support/server/positions.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 // Rows that reach the end of their block of 4,096 positions are packed: what reads positions reads them as it reads the others.
 const block = 4_096;
@@ -36,14 +36,13 @@ let tenants = 0;
 const regexes = new RegexMatcherPool();
 
 const database = await createTestDatabase();
-const folder = await mkdtemp(join(tmpdir(), 'annals-packed-'));
+const folder = temporaryFolder();
 makeProofKey(join(folder, 'key'));
 const signer = openSigner(join(folder, 'key'), 'annals.example');
 
 afterAll(async () => {
   signer.newest.close();
   await database.drop();
-  await rm(folder, { recursive: true });
 });
 
 async function newTenant(): Promise<string> {

@@ -1,6 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -24,6 +22,7 @@ import { hashOfKind } from '../../../src/recording/entry-columns.ts';
 import { createRecorder, recordChanges } from '../../../src/recording/record-change.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 import { changeOf } from '../../support/server/history.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const now = () => Date.UTC(2026, 8, 15);
 const entriesOfTenant = 300;
@@ -38,7 +37,7 @@ const regexes = new RegexMatcherPool();
 beforeAll(async () => {
   database = await createTestDatabase();
   db = database.db;
-  folder = await mkdtemp(join(tmpdir(), 'annals-check-'));
+  folder = temporaryFolder();
   makeProofKey(join(folder, 'key'));
   sealing = { signer: openSigner(join(folder, 'key'), 'annals.example'), now };
   const dictionaries = new DictionaryCache(database.pool);
@@ -58,7 +57,6 @@ beforeAll(async () => {
 afterAll(async () => {
   sealing.signer.newest.close();
   await database.drop();
-  await rm(folder, { recursive: true });
 });
 
 async function record(tenant: string, count: number, from = 0): Promise<void> {

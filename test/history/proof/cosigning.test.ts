@@ -1,6 +1,4 @@
 import { writeFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, expect, test } from 'vitest';
@@ -17,6 +15,7 @@ import { createRecorder } from '../../../src/recording/record-change.ts';
 import { annals, startAnnals } from '../../support/server/command.ts';
 import { createTestDatabase } from '../../support/server/database.ts';
 import { changeOf } from '../../support/server/history.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { startPlainWitness } from './plain-witness.ts';
 import { signerOf } from './signers.ts';
 
@@ -25,7 +24,7 @@ const { signal } = new AbortController();
 
 const database = await createTestDatabase();
 const db = database.db;
-const folder = await mkdtemp(join(tmpdir(), 'annals-cosigning-'));
+const folder = temporaryFolder();
 makeProofKey(join(folder, 'key'));
 const sealing = { signer: openSigner(join(folder, 'key'), 'annals.example'), now };
 for (const tenant of ['one', 'two']) {
@@ -36,7 +35,6 @@ for (const tenant of ['one', 'two']) {
 afterAll(async () => {
   sealing.signer.newest.close();
   await database.drop();
-  await rm(folder, { recursive: true });
 });
 
 async function recordAndSeal(tenant: string, count: number): Promise<void> {

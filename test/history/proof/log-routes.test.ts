@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
@@ -36,12 +35,13 @@ const anyKey = Buffer.alloc(32).toString('base64');
 let folder: string;
 let keyFile: string;
 
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { signerOf } from './signers.ts';
 
 let server: TestServer;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'annals-log-'));
+  folder = temporaryFolder();
   keyFile = join(folder, 'proof.key');
   makeProofKey(keyFile);
   const environment = { ANNALS_PROOF_KEY_FILE: keyFile, ANNALS_BASE_URL: 'https://history.example' };
@@ -50,7 +50,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await server.close();
-  await rm(folder, { recursive: true });
 });
 
 async function record(tenant: string, count: number): Promise<void> {

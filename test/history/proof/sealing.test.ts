@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, expect, test } from 'vitest';
@@ -29,6 +28,7 @@ import { changeOf } from '../../support/server/history.ts';
 import { eventually, letOthersWork } from '../../support/server/patience.ts';
 import { runSealingLaw } from '../../support/server/sealing-law.ts';
 import { setBack } from '../../support/server/set-back.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const now = () => Date.UTC(2026, 8, 15);
 
@@ -37,12 +37,11 @@ const opened: Sealing[] = [];
 
 const database = await createTestDatabase();
 const db = database.db;
-const folder = await mkdtemp(join(tmpdir(), 'annals-sealing-'));
+const folder = temporaryFolder();
 
 afterAll(async () => {
   for (const { signer } of opened) signer.newest.close();
   await database.drop();
-  await rm(folder, { recursive: true });
 });
 
 /** What seals with a key of its own, or with that of the file. */

@@ -1,19 +1,18 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { BundleLine } from '../../../src/proof/bundle/lines.ts';
 import { readBundle } from '../../../src/proof/bundle/read-bundle.ts';
 import { formatLine } from '../../../src/proof/bundle/write-bundle.ts';
 import { verifyBundle } from '../../../src/proof/verify/verify-bundle.ts';
 import { buildGo, hasGo } from '../../support/server/go-program.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { bundleOf, checkpointOf, entryOf, first, goneOf, key, type Leaf, noneOf, receiptOf } from './made-bundles.ts';
 
 const run = promisify(execFile);
-const folder = mkdtempSync(join(tmpdir(), 'annals-second-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 const program = buildGo(join(import.meta.dirname, 'second-verifier')) ?? '';
 

@@ -1,15 +1,15 @@
 import { execFile } from 'node:child_process';
-import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { bundleVerifier } from '../../../build/bundle.ts';
 import type { BundleLine } from '../../../src/proof/bundle/lines.ts';
 import { formatLine } from '../../../src/proof/bundle/write-bundle.ts';
 import { formatInclusionProof, hashOfRange, inclusionRanges, rootOf } from '../../../src/proof/log/merkle.ts';
 import { formatVerifierKey, signatureTypes, verifierOf } from '../../../src/proof/log/note.ts';
 import { annals } from '../../support/server/command.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import {
   bundleOf,
   checkpointOf,
@@ -26,13 +26,12 @@ import {
 import { signerOf } from './signers.ts';
 
 const run = promisify(execFile);
-const folder = mkdtempSync(join(tmpdir(), 'annals-verify-'));
+const folder = temporaryFolder();
 const elsewhere = join(folder, 'annals-verify.mjs');
 
 await bundleVerifier(join(import.meta.dirname, '../../..'), folder);
 // Nothing of the package is beside it.
 copyFileSync(join(folder, 'annals-verify.js'), elsewhere);
-afterAll(() => rmSync(folder, { recursive: true }));
 
 /** The command of the package, which is the same program in this process: to start one takes longer than what it does here. */
 const verify = (...args: string[]) => annals(['verify', ...args]);

@@ -1,8 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { BundleEntry, BundleLine } from '../../../src/proof/bundle/lines.ts';
 import { readBundle } from '../../../src/proof/bundle/read-bundle.ts';
 import { formatLine } from '../../../src/proof/bundle/write-bundle.ts';
@@ -12,6 +11,7 @@ import { formatVerifierKey, parseNote, type Signer, signatureTypes, verifierOf }
 import { newSeed } from '../../../src/proof/log/salts.ts';
 import type { Verdict } from '../../../src/proof/verify/verdicts.ts';
 import { type Trusted, verifyBundle } from '../../../src/proof/verify/verify-bundle.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import {
   bundleOf,
   checkpointOf,
@@ -29,8 +29,7 @@ import {
 } from './made-bundles.ts';
 import { signerOf } from './signers.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'annals-verify-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 async function verify(lines: readonly BundleLine[], trusted: Partial<Trusted> = {}) {
   // Through the text of a file, as an auditor has it.

@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { cosign, cosignedAt, formatCheckpoint, signCheckpoint } from '../../../src/proof/log/checkpoint.ts';
 import { CheckpointFile } from '../../../src/proof/log/checkpoint-file.ts';
 import { consistencyRanges, hashLeaf, hashOfRange, rootOf } from '../../../src/proof/log/merkle.ts';
@@ -13,11 +12,11 @@ import { formatVerifierKey, parseNote, type Signer, signatureTypes } from '../..
 import { parsePolicy, witnessesOf } from '../../../src/proof/log/policy.ts';
 import { buildWitness, maxWitnessBody } from '../../../src/proof/witness/add-checkpoint.ts';
 import { askWitness } from '../../../src/proof/witness/ask-witness.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { startPlainWitness } from './plain-witness.ts';
 import { signerOf } from './signers.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'annals-witness-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 const log = signerOf('example.com/log/1');
 const witness = signerOf('witness.example/w1', signatureTypes.cosignature);

@@ -1,6 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
@@ -25,6 +23,7 @@ import { runPositionLaw } from '../../support/server/position-law.ts';
 import { placesOf } from '../../support/server/positions.ts';
 import { runSealingLaw } from '../../support/server/sealing-law.ts';
 import { startTestServer, testSecretKeys } from '../../support/server/server.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 // This file runs where CITUS_DATABASE_URL and CITUS_WORKERS name a cluster of a coordinator and two workers.
 const cluster = inject('cluster') ?? { url: '', workers: [] };
@@ -120,7 +119,7 @@ test('the law of positions holds while processes are killed and the tenant moves
 
 test('a log is one while processes that seal it are killed and the tenant moves forth and back', async () => {
   const { url, db, pool } = database;
-  const folder = await mkdtemp(join(tmpdir(), 'annals-proof-'));
+  const folder = temporaryFolder();
   try {
     await createTenant(db, 'sealed');
     const keyFile = join(folder, 'proof.key');
@@ -142,6 +141,5 @@ test('a log is one while processes that seal it are killed and the tenant moves 
     expect(outcome).toMatchObject({ faults: [] });
     expect(moves).toBe(trials(2));
   } finally {
-    await rm(folder, { recursive: true });
   }
 });

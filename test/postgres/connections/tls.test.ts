@@ -1,8 +1,7 @@
 // The library for certificates asks for it.
 import 'reflect-metadata';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as x509 from '@peculiar/x509';
@@ -12,6 +11,7 @@ import { createPool } from '../../../src/postgres/connections/pool.ts';
 import { resolveTls } from '../../../src/postgres/connections/tls.ts';
 import { connectSource, readSource } from '../../../src/postgres/source/source.ts';
 import { annals } from '../../support/server/command.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 x509.cryptoProvider.set(crypto);
 
@@ -81,7 +81,7 @@ async function offerTls(): Promise<void> {
 }
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'annals-test-'));
+  folder = temporaryFolder();
   administrator = new pg.Client(asSuperuser());
   await administrator.connect();
   const ours = await makeAuthority('ours');
@@ -105,7 +105,6 @@ afterAll(async () => {
   await administrator.query('alter system reset ssl');
   await administrator.query('select pg_reload_conf()');
   await administrator.end();
-  await rm(folder, { recursive: true });
 });
 
 describe('a server that offers no TLS', () => {

@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import pg from 'pg';
@@ -10,6 +9,7 @@ import { isRoot } from '../../../src/postgres/embedded/server-user.ts';
 import { trials } from '../../support/oracle/trials.ts';
 import { homeOf, makeDataFolder, removeDataFolder } from '../../support/server/data-folder.ts';
 import { type Member, startMember } from '../../support/server/member.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 type Step = 'join' | 'join twice' | 'leave first' | 'leave last' | 'kill first' | 'kill last';
 
@@ -30,7 +30,7 @@ test('whatever the order in which processes come, leave and are killed, those pr
 });
 
 test('where the account of the server cannot reach the data folder its database lives elsewhere, and it says so', async () => {
-  const closed = await mkdtemp(join(tmpdir(), 'annals-test-'));
+  const closed = temporaryFolder();
   const dataDir = join(closed, 'data');
   try {
     const first = await startMember(dataDir);

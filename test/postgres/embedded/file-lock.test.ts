@@ -1,17 +1,14 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { takeFileLock, tryFileLock } from '../../../src/postgres/embedded/file-lock.ts';
 import { letOthersWork } from '../../support/server/patience.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 let folder: string;
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'annals-lock-'));
+  folder = temporaryFolder();
 });
-
-afterEach(() => rm(folder, { recursive: true }));
 
 test('any number share a lock, and an exclusive one has it alone', () => {
   const path = join(folder, 'a.lock');

@@ -1,6 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { fixSearchPath } from '../../../src/postgres/connections/search-path.ts';
@@ -10,6 +9,7 @@ import { ownPort } from '../../support/server/own-port.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { startPooler } from '../../support/server/pgbouncer.ts';
 import { createSourceDatabase, type SourceServer } from '../../support/server/source-server.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 interface Installation {
   /** A superuser's. */
@@ -144,8 +144,7 @@ export function commandTests(server: () => SourceServer): void {
     timeout: 300_000,
   }, async () => {
     const { url, environment } = await hostileInstallation(server());
-    const folder = await mkdtemp(join(tmpdir(), 'annals-test-'));
-    onTestFinished(() => rm(folder, { recursive: true }));
+    const folder = temporaryFolder();
     const run = async (args: string[], code = 0) => {
       const outcome = await annals(args, environment);
       expect({ args, ...outcome }).toEqual({ ...outcome, args, code });

@@ -1,10 +1,10 @@
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { migrate } from '../../../src/postgres/migrate/migrate.ts';
 import { packageSchema, type SchemaFolders } from '../../../src/postgres/schema/read-schema.ts';
 import { createTestDatabaseForThisTest } from '../../support/server/database.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const rows = 2_000;
 const page = `select id from custom_instance where tenant = 'acme' and type = 'note'
@@ -12,8 +12,7 @@ const page = `select id from custom_instance where tenant = 'acme' and type = 'n
 
 /** A copy of the package's folders, to be edited. */
 async function copyOfSchema(): Promise<SchemaFolders> {
-  const folder = await mkdtemp(join(tmpdir(), 'annals-routines-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const copy = { migrations: join(folder, 'migrations'), routines: join(folder, 'sql') };
   await cp(packageSchema().migrations, copy.migrations, { recursive: true });
   await cp(packageSchema().routines, copy.routines, { recursive: true });

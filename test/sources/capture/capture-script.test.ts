@@ -1,18 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { annals } from '../../support/server/command.ts';
 import { createSourceDatabase, startSourceServer } from '../../support/server/source-server.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
-const server = await startSourceServer();
-const folder = await mkdtemp(join(tmpdir(), 'annals-script-'));
-
-afterAll(async () => {
-  await rm(folder, { recursive: true });
-  await server.close();
-});
+const server = closeAfterAll(await startSourceServer());
+const folder = temporaryFolder();
 
 /** A database with tables, seen by a role that may only connect, and the commands with the mapping of these tables. */
 async function open(sql: string, tables: Record<string, object>) {

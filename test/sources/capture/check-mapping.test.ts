@@ -1,5 +1,4 @@
-import { mkdtemp, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import { expect, test } from 'vitest';
@@ -9,6 +8,7 @@ import { checkMapping, checkMappingAt, type TableReport } from '../../../src/sou
 import { closeAfterAll } from '../../support/close-after-all.ts';
 import { annals } from '../../support/server/command.ts';
 import { createTestDatabase } from '../../support/server/database.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const database = closeAfterAll(await createTestDatabase());
 const client = new pg.Client(database.url);
@@ -161,7 +161,7 @@ test('without a source the mapping alone is told', () => {
 });
 
 test('the command prints a line of JSON for each table, and exits with 1 where something is missing', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'annals-mapping-'));
+  const folder = temporaryFolder();
   const file = join(folder, 'mapping.json');
   const write = (table: object) =>
     writeFile(file, JSON.stringify({ version: 1, tenant: { value: 'acme' }, tables: { 'shop.lines': table } }));

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
@@ -12,6 +11,7 @@ import { startAnnals, startHere } from '../../support/server/command.ts';
 import { homeOf } from '../../support/server/data-folder.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { type SourceServer, startSourceServer } from '../../support/server/source-server.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 let server: SourceServer;
 let folder: string;
@@ -19,7 +19,7 @@ let shop: string;
 let annals: string;
 beforeAll(async () => {
   server = await startSourceServer();
-  folder = await mkdtemp(join(tmpdir(), 'annals-capture-'));
+  folder = temporaryFolder();
   const client = new pg.Client(server.url);
   await client.connect();
   await client.query('create database shop');
@@ -36,7 +36,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all([...pools.values()].map((pool) => pool.end()));
   await server.close();
-  await rm(folder, { recursive: true });
 });
 
 const pools = new Map<string, pg.Pool>();

@@ -1,5 +1,4 @@
-import { appendFile, mkdtemp, readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { appendFile, readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -9,6 +8,7 @@ import { nextRotated } from '../../../src/sources/import/followed-file.ts';
 import type { ImportCounts } from '../../../src/sources/import/line-batch.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
 import { createTestDatabase } from '../../support/server/database.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const at = '2026-01-15T14:05:12.250Z';
 let folder: string;
@@ -27,7 +27,7 @@ interface Following {
 const database = closeAfterAll(await createTestDatabase());
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'annals-follow-'));
+  folder = temporaryFolder();
   path = join(folder, 'changes.ndjson');
   tenants += 1;
   tenant = `t${tenants}`;
@@ -36,7 +36,6 @@ beforeEach(async () => {
 
 afterEach(async () => {
   await Promise.allSettled(running.splice(0).map(({ stop }) => stop()));
-  await rm(folder, { recursive: true });
 });
 
 function follow({ acceptGap = false } = {}): Following {

@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
@@ -11,6 +10,7 @@ import { startTracing, treesOf } from '../../support/server/collector.ts';
 import { startAnnals, startHere } from '../../support/server/command.ts';
 import { countOfEntries, entriesOf } from '../../support/server/entries.ts';
 import { eventually } from '../../support/server/patience.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { useHistory } from '../history.ts';
 import { createApplication, startRelay } from './relayed.ts';
 
@@ -193,7 +193,7 @@ test('kill -9 of the relay: every committed change is an entry exactly once', as
     { 'public.items': { entity: 'item' } },
   );
   const { pool, history, mapping, url } = application;
-  const folder = await mkdtemp(join(tmpdir(), 'annals-relay-'));
+  const folder = temporaryFolder();
   const file = join(folder, 'mapping.json');
   await writeFile(file, JSON.stringify(mapping));
   const key = Buffer.alloc(32, 7).toString('base64');
@@ -229,7 +229,6 @@ test('kill -9 of the relay: every committed change is an entry exactly once', as
   expect(recorded.toSorted((one, other) => one.id.localeCompare(other.id))).toEqual(happened);
   last.stop();
   expect((await last.ended).code).toBe(0);
-  await rm(folder, { recursive: true });
 });
 
 test('a batch of the relay is a trace with its steps, a look that finds nothing is none, and the port tells what waits', async () => {

@@ -1,11 +1,11 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { startAnnals } from '../../support/server/command.ts';
 import { entriesOf } from '../../support/server/entries.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { startStartingServer } from '../../support/server/starting-server.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { useHistory } from '../history.ts';
 import { createApplication, startRelay } from './relayed.ts';
 
@@ -40,8 +40,7 @@ test('a relay that is stopped while it waits ends in order, and any other refusa
 
 test("commands wait while Annals' own database is starting, and end in order when they are stopped", async () => {
   const application = await createApplication(openHistory(), orders, tables);
-  const folder = await mkdtemp(join(tmpdir(), 'annals-starting-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const file = join(folder, 'mapping.json');
   await writeFile(file, JSON.stringify(application.mapping));
   const database = await startStartingServer(application.history.url);

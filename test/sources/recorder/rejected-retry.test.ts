@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { revokeClient } from '../../../src/access/oauth/clients.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
 import { annals } from '../../support/server/command.ts';
 import { startTestRecorder } from '../../support/server/recorder.ts';
 import { startTestServer, testSecretKeys } from '../../support/server/server.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 // What the recorder refused of a client is judged by the same rules when it is tried again.
 
@@ -37,8 +37,7 @@ async function rejected(...args: string[]) {
 }
 
 async function mappingFile(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'annals-test-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const file = join(folder, 'mapping.json');
   await writeFile(file, mapping);
   return file;

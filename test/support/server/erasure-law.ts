@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
@@ -10,6 +9,7 @@ import { openSigner } from '../../../src/proof/log/signer.ts';
 import { entriesOfRow } from '../../../src/recording/positions.ts';
 import { readReceipts } from '../../../src/recording/receipt-store.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import type { Receiver } from '../vendor/receiver.ts';
 import { annals, startAnnals } from './command.ts';
 import type { TestDatabase } from './database.ts';
@@ -51,7 +51,7 @@ export async function runErasureLaw(law: ErasureLaw) {
   const person = `canary-${tenant}`;
   const entries = 250 * kills;
   const faults: string[] = [];
-  const folder = await mkdtemp(join(tmpdir(), 'annals-erasure-'));
+  const folder = temporaryFolder();
   const signer = openSigner(keyFile, 'annals.example');
   const environment = {
     DATABASE_URL: database.url,
@@ -184,7 +184,6 @@ export async function runErasureLaw(law: ErasureLaw) {
   const check = await run('proof', 'check', '--tenant', tenant);
   if (check.code !== 0) faults.push(`check: ${check.stdout.slice(0, 2_000)}`);
   signer.newest.close();
-  await rm(folder, { recursive: true });
   const figures = {
     kills: killed,
     seconds,

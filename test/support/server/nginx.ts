@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { accepts } from './accepts.ts';
 import { findNginx } from './nginx-program.ts';
 import { ownPort } from './own-port.ts';
@@ -14,7 +14,7 @@ export async function startNginx(baseUrl: string): Promise<string> {
   const program = findNginx();
   if (program === undefined) throw new Error('this test needs nginx: apt-get install nginx');
   const port = await ownPort();
-  const folder = await mkdtemp(join(tmpdir(), 'annals-nginx-'));
+  const folder = temporaryFolder();
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
   await writeFile(
     join(folder, 'nginx.conf'),
@@ -41,7 +41,6 @@ http {
   onTestFinished(async () => {
     child.kill('SIGTERM');
     await ended;
-    await rm(folder, { recursive: true, force: true });
   });
   while (!(await accepts(port))) {
     if (child.exitCode !== null) throw new Error(`nginx ended with ${child.exitCode}`);

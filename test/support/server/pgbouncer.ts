@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, chown, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { accepts } from './accepts.ts';
 import { ownPort } from './own-port.ts';
 import { findPgbouncer } from './pgbouncer-program.ts';
@@ -38,7 +38,7 @@ export async function openPooler(
   if (program === undefined) throw new Error('this test needs pgbouncer: apt-get install pgbouncer');
   const { hostname, port, username, password, pathname } = new URL(databaseUrl);
   const listening = await ownPort();
-  const folder = await mkdtemp(join(tmpdir(), 'annals-pgbouncer-'));
+  const folder = temporaryFolder();
   const file = join(folder, 'pgbouncer.ini');
   const settings = `[databases]
 * = host=${hostname} port=${port} user=${username}${password && ` password=${password}`}
@@ -63,7 +63,6 @@ max_client_conn = 200
   const stop = async () => {
     child.kill('SIGKILL');
     await ended;
-    await rm(folder, { recursive: true, force: true });
   };
   while (!(await accepts(listening))) {
     if (child.exitCode !== null) {
