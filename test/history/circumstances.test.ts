@@ -1,32 +1,26 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { maxRecorders } from '../../src/history/search/names/recorder-store.ts';
 import { foldHistory } from '../../src/history/upkeep/fold.ts';
 import { inTransaction } from '../../src/postgres/transaction.ts';
 import type { RecordedBy } from '../../src/recording/change.ts';
 import { createRecorder, recordChanges } from '../../src/recording/record-change.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { changeOf } from '../support/server/history.ts';
 import { type Call, endOfJob } from '../support/server/jobs.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startTestServer } from '../support/server/server.ts';
 
 const tenant = 'acme';
 const manage = 'changelog.changelog_manage ai.agent_manage configuration.configuration_manage';
-let server: TestServer;
-let call: Call;
-
 const posted = (body: object): RequestInit => ({
   method: 'POST',
   headers: { 'content-type': 'application/json' },
   body: JSON.stringify(body),
 });
 
-beforeAll(async () => {
-  server = await startTestServer();
-  await server.createTenant(tenant);
-  const token = await server.token(tenant, { scope: manage });
-  call = (path, init = {}) => server.call(path, { token, ...init });
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer());
+await server.createTenant(tenant);
+const manager = await server.token(tenant, { scope: manage });
+const call: Call = (path, init = {}) => server.call(path, { token: manager, ...init });
 
 async function record(entityId: string, recordedBy: RecordedBy, context?: string) {
   const now = Date.now();

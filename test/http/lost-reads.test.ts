@@ -1,23 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { lockTables } from '../support/server/locked-tables.ts';
 import { eventually } from '../support/server/patience.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startTestServer } from '../support/server/server.ts';
 
 const instances = '/schema/acme/custom-entities/THING/instances';
 
-let server: TestServer;
-let token: string;
-
-beforeAll(async () => {
-  server = await startTestServer();
-  // Ended on purpose.
-  server.database.pool.on('error', () => {});
-  token = await server.token('acme');
-  const json = { id: 'THING', name: { en: 'Thing' } };
-  expect((await server.call('/schema/acme/custom-entities', { token, json })).status).toBe(201);
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer());
+// Ended on purpose.
+server.database.pool.on('error', () => {});
+const token = await server.token('acme');
+const thing = { id: 'THING', name: { en: 'Thing' } };
+expect((await server.call('/schema/acme/custom-entities', { token, json: thing })).status).toBe(201);
 
 /**
  * Ends the connections of requests that wait for the table, so many times; each time another statement has to have come. The upkeep of

@@ -1,24 +1,18 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { checkLaw } from '../support/oracle/law.ts';
 import { type Listing, readInstances, storeInstances } from '../support/server/instances.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startTestServer } from '../support/server/server.ts';
 
 const walks = 2;
 const place = { tenant: 'acme', type: 'THING' };
 const path = '/schema/acme/custom-entities/THING/instances';
 
-let server: TestServer;
-let token: string;
-
-beforeAll(async () => {
-  server = await startTestServer();
-  token = await server.token(place.tenant);
-  await server.call('/schema/acme/custom-entities', { token, json: { id: 'THING', name: { en: 'Thing' } } });
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer());
+const token = await server.token(place.tenant);
+await server.call('/schema/acme/custom-entities', { token, json: { id: 'THING', name: { en: 'Thing' } } });
 
 test('while others insert, update and delete, what was there all along and untouched is seen exactly once', async () => {
   let writes = 0;

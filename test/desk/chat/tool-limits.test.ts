@@ -1,45 +1,30 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { maxRequestBytes } from '../../../src/desk/agents/chat-context.ts';
 import { maxTextBytes, toolLimits } from '../../../src/desk/agents/conversation.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { agentKey, callAgentic, putAgent } from '../../support/server/agents.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
-import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+import { schemaClient } from '../../support/server/schema-client.ts';
+import { startTestServer } from '../../support/server/server.ts';
+import { startVendor } from '../../support/vendor/vendor-server.ts';
 
 const tenant = 'acme';
 const digits = '9007199254740993';
 const figures = { prompt_tokens: 10, completion_tokens: 5 };
 
-let vendor: Vendor;
-let server: TestServer;
-let token: string;
-
-beforeAll(async () => {
-  vendor = await startVendor();
-  server = await startTestServer({ environment: { OPENAI_BASE_URL: vendor.baseUrl } });
-  token = await server.token(tenant, { name: 'Jane Doe' });
-  const llmConfig = { provider: 'openai', model: 'm', apiKey: agentKey, contextTokens: 1_000_000 };
-  await putAgent(server, { tenant, token, id: 'desk' }, { llmConfig, nativeTools: ['change-history'] });
-  const schema = (path: string, body: string) =>
-    server.call(`/schema/${tenant}/custom-entities${path}`, {
-      token,
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body,
-    });
-  await schema('', '{"id":"PRODUCT","name":{"en":"Product"}}');
-  for (let index = 0; index < 4; index += 1) {
-    await schema('/PRODUCT/instances', `{"text":"${'x'.repeat(20_000)}","number":${digits}}`);
-  }
-});
+const vendor = closeAfterAll(await startVendor());
+const server = closeAfterAll(await startTestServer({ environment: { OPENAI_BASE_URL: vendor.baseUrl } }));
+const token = await server.token(tenant, { name: 'Jane Doe' });
+const ofModel = { provider: 'openai', model: 'm', apiKey: agentKey, contextTokens: 1_000_000 };
+await putAgent(server, { tenant, token, id: 'desk' }, { llmConfig: ofModel, nativeTools: ['change-history'] });
+const schema = schemaClient(server, tenant, token);
+await schema.type('PRODUCT');
+for (let index = 0; index < 4; index += 1) {
+  await schema.post('/PRODUCT/instances', `{"text":"${'x'.repeat(20_000)}","number":${digits}}`);
+}
 
 afterEach(() => {
   vendor.requests.length = 0;
-});
-
-afterAll(async () => {
-  await server.close();
-  await vendor.close();
 });
 
 test(`an answer may have ${toolLimits.calls} tool calls`, async () => {

@@ -1,33 +1,21 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { recordStatements } from '../../support/server/statements.ts';
-import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+import { startVendor } from '../../support/vendor/vendor-server.ts';
 
-let vendor: Vendor;
-let server: TestServer;
+const vendor = closeAfterAll(await startVendor());
+const environment = { OPENAI_BASE_URL: vendor.baseUrl, ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared' };
+const server = closeAfterAll(await startTestServer({ environment }));
 /** Another process of the same installation, as far as anybody can tell from outside. */
-let other: TestServer;
-let token: string;
-
-beforeAll(async () => {
-  vendor = await startVendor();
-  const environment = { OPENAI_BASE_URL: vendor.baseUrl, ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared' };
-  server = await startTestServer({ environment });
-  other = await startTestServer({ environment, database: server.database });
-  token = await server.token('acme');
-});
+const other = closeAfterAll(await startTestServer({ environment, database: server.database }));
+const token = await server.token('acme');
 
 beforeEach(() => {
   let answers = 0;
   vendor.behave(() => ({ kind: 'answer', text: `answer ${++answers}`, usage: { input: 7, output: 3 } }));
   vendor.requests.length = 0;
-});
-
-afterAll(async () => {
-  await other.close();
-  await server.close();
-  await vendor.close();
 });
 
 test('a repeat gives the same result from any process, without a second call and without its tokens', async () => {
@@ -112,7 +100,6 @@ test('a client that goes away does not abort such a call, and its repeat gets th
 });
 
 test('a server that closes finishes such a call, though its client has gone', async () => {
-  const environment = { OPENAI_BASE_URL: vendor.baseUrl, ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared' };
   const closing = await startTestServer({ environment, database: server.database });
   const { promise: after, resolve: goOn } = Promise.withResolvers<void>();
   vendor.behave({ kind: 'answer', text: 'to the end', after });

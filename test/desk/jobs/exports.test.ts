@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ExportHistory, ExportPiece } from '../../../src/core/export-history.ts';
 import { createExportHistory } from '../../../src/history/export/export-history.ts';
 import { dropPortion, setRetention } from '../../../src/history/retention/retention.ts';
@@ -10,37 +10,23 @@ import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder, recordChange } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { csvRowOf, rowsOfCsv } from '../../support/oracle/csv.ts';
 import { arbitraryHistory } from '../../support/oracle/history-arbitrary.ts';
 import { checkLaw, someOf } from '../../support/oracle/law.ts';
 import { arbitraryQuery } from '../../support/oracle/query-arbitrary.ts';
 import { type Call, endOfJob, itemsOfQuery, startExport } from '../../support/server/jobs.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 const day = 86_400_000;
 const always = 'occurredAt:>="1970-01-01T00:00:00Z"';
 
-let server: TestServer;
-let exports: ExportHistory;
 const regexes = new RegexMatcherPool();
-
-beforeAll(async () => {
-  server = await startTestServer({ clock: { now: () => now } });
-  const { pool, db } = server.context;
-  // Pieces of a few lines: whatever can be between two pieces is.
-  exports = createExportHistory({
-    db,
-    regexes,
-    now: () => now,
-    dictionaries: new DictionaryCache(pool),
-    pieceBytes: 500,
-  });
-});
-
-afterAll(async () => {
-  await server.close();
-});
+const server = closeAfterAll(await startTestServer({ clock: { now: () => now } }));
+const dictionaries = new DictionaryCache(server.context.pool);
+// Pieces of a few lines: whatever can be between two pieces is.
+const exports = createExportHistory({ db: server.context.db, regexes, now: () => now, dictionaries, pieceBytes: 500 });
 
 describe('the file of an export', () => {
   test('has the items of the query, text for text, in their order, whatever the history and the query', async () => {

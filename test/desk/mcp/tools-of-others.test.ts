@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { toolLimits } from '../../../src/desk/agents/conversation.ts';
 import { maxServers, maxTools } from '../../../src/desk/mcp/schemas.ts';
 import { hashOfTool, maxDefinitionBytes, type ToolDefinition } from '../../../src/desk/mcp/tool-definition.ts';
 import { textOf as textOfFigures } from '../../../src/metrics/metrics.ts';
 import { defaultCallTimes } from '../../../src/providers/deadline.ts';
 import { toolAnswerLimits } from '../../../src/providers/tool-fetch.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { agentKey, callAgentic, putAgent } from '../../support/server/agents.ts';
 import { startTestServer } from '../../support/server/server.ts';
 import {
@@ -15,9 +16,8 @@ import {
   sendResult,
   startServerEverything,
   startToolServer,
-  type ToolServerStub,
 } from '../../support/vendor/tool-server.ts';
-import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+import { startVendor } from '../../support/vendor/vendor-server.ts';
 
 const tenant = 'acme';
 const secret = 'Bearer secret-of-the-tools';
@@ -29,25 +29,21 @@ interface LogLine {
   toolCall?: { server: string; tool?: string; bytes: number; durationMs: number; outcome: string };
 }
 
-let vendor: Vendor;
-let stub: ToolServerStub;
+const vendor = closeAfterAll(await startVendor());
+const stub = closeAfterAll(await startToolServer());
 /** A server at an address that the operator has not allowed. */
-let inner: ToolServerStub;
-let everything: Awaited<ReturnType<typeof startServerEverything>>;
-[vendor, stub, inner, everything] = await Promise.all([
-  startVendor(),
-  startToolServer(),
-  startToolServer(),
-  startServerEverything(),
-]);
-const server = await startTestServer({
-  environment: {
-    OPENAI_BASE_URL: vendor.baseUrl,
-    ANNALS_METRICS_PORT: '0',
-    ANNALS_SELF_HOSTED_ALLOW: [stub.url, everything.url].map((url) => new URL(url).host).join(','),
-  },
-  completionTimes: { provider: defaultCallTimes, quotaWait: 60_000, toolCall: 3_000 },
-});
+const inner = closeAfterAll(await startToolServer());
+const everything = closeAfterAll(await startServerEverything());
+const server = closeAfterAll(
+  await startTestServer({
+    environment: {
+      OPENAI_BASE_URL: vendor.baseUrl,
+      ANNALS_METRICS_PORT: '0',
+      ANNALS_SELF_HOSTED_ALLOW: [stub.url, everything.url].map((url) => new URL(url).host).join(','),
+    },
+    completionTimes: { provider: defaultCallTimes, quotaWait: 60_000, toolCall: 3_000 },
+  }),
+);
 const token = await server.token(tenant, { name: 'Jane Doe' });
 
 afterEach(() => {
@@ -56,11 +52,6 @@ afterEach(() => {
   stub.answer = () => ({ content: [{ type: 'text', text: 'found it' }] });
   stub.misbehave = () => false;
   vendor.requests.length = 0;
-});
-
-afterAll(async () => {
-  await server.close();
-  await Promise.all([vendor.close(), stub.close(), inner.close(), everything.close()]);
 });
 
 const call = (method: string, path: string, body?: unknown) =>

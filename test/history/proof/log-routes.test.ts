@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Annals } from '@annals/client';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { ExportPiece, ExportProgress } from '../../../src/core/export-history.ts';
 import { holdTenant } from '../../../src/history/retention/hold.ts';
 import { setRetention } from '../../../src/history/retention/retention.ts';
@@ -24,33 +24,22 @@ import { verifyBundle } from '../../../src/proof/verify/verify-bundle.ts';
 import { verifyProof } from '../../../src/proof/verify/verify-proof.ts';
 import { givePositions } from '../../../src/recording/positions.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { annals } from '../../support/server/command.ts';
 import { buildGo, hasGo } from '../../support/server/go-program.ts';
 import { changeOf } from '../../support/server/history.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { signerOf } from './signers.ts';
 
 const now = Date.UTC(2026, 8, 15);
 const anyKey = Buffer.alloc(32).toString('base64');
 
-let folder: string;
-let keyFile: string;
-
-import { temporaryFolder } from '../../support/temporary-folder.ts';
-import { signerOf } from './signers.ts';
-
-let server: TestServer;
-
-beforeAll(async () => {
-  folder = temporaryFolder();
-  keyFile = join(folder, 'proof.key');
-  makeProofKey(keyFile);
-  const environment = { ANNALS_PROOF_KEY_FILE: keyFile, ANNALS_BASE_URL: 'https://history.example' };
-  server = await startTestServer({ environment });
-});
-
-afterAll(async () => {
-  await server.close();
-});
+const folder = temporaryFolder();
+const keyFile = join(folder, 'proof.key');
+makeProofKey(keyFile);
+const ofServer = { ANNALS_PROOF_KEY_FILE: keyFile, ANNALS_BASE_URL: 'https://history.example' };
+const server = closeAfterAll(await startTestServer({ environment: ofServer }));
 
 async function record(tenant: string, count: number): Promise<void> {
   const { db } = server.context;

@@ -1,55 +1,48 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { showEntries } from '../../../src/history/entries/show-entries.ts';
 import { maxHiddenLevels, mayHide } from '../../../src/history/search/path-predicate.ts';
 import { hideLimits, parseOwnQuery, readRestriction } from '../../../src/history/search/plan/restriction.ts';
 import { scopes } from '../../../src/http/scopes.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { changeOf } from '../../support/server/history.ts';
 import { type Call, contentOf, endOfJob, startExport } from '../../support/server/jobs.ts';
 import { startTestRecorder } from '../../support/server/recorder.ts';
 import { routesOf } from '../../support/server/routes-of.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 const day = 86_400_000;
 
-let server: TestServer;
-let all: string;
-/** Sees orders, without cards. */
-let orders: string;
-
 const before = (paths: Record<string, unknown>, more: Partial<Change>) =>
   changeOf({ at: now - 1_000, paths: JSON.stringify(paths), ...more });
 
-beforeAll(async () => {
-  server = await startTestServer({ clock: { now: () => now } });
-  all = await server.token('acme');
-  orders = await restricted('entity:order', ['card', 'lines.secret']);
-  const record = createRecorder(server.context.db, 'acme', () => now);
-  await record([
-    before(
-      {
-        'card.number': { after: 4111 },
-        'card.holder': { after: null },
-        price: { after: 5 },
-        lines: { after: [{ secret: 1, sku: 'a' }] },
-      },
-      {
-        type: 'create',
-        entity: 'order',
-        entityId: 'o1',
-        actor: 'Jane',
-        related: [{ entity: 'customer', entityId: 'c1' }],
-      },
-    ),
-    before({ 'card.number': { before: 4111, after: 42 } }, { entity: 'order', entityId: 'o1', actor: 'John' }),
-    before({ price: { before: 1, after: 2 } }, { entity: 'invoice', entityId: 'i1', actor: 'Hidden Harry' }),
-    before({ total: { after: 1 } }, { type: 'create', entity: 'order', entityId: 'o0', at: now - 90 * day }),
-  ]);
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer({ clock: { now: () => now } }));
+const all = await server.token('acme');
+/** Sees orders, without cards. */
+const orders = await restricted('entity:order', ['card', 'lines.secret']);
+const recordAll = createRecorder(server.context.db, 'acme', () => now);
+await recordAll([
+  before(
+    {
+      'card.number': { after: 4111 },
+      'card.holder': { after: null },
+      price: { after: 5 },
+      lines: { after: [{ secret: 1, sku: 'a' }] },
+    },
+    {
+      type: 'create',
+      entity: 'order',
+      entityId: 'o1',
+      actor: 'Jane',
+      related: [{ entity: 'customer', entityId: 'c1' }],
+    },
+  ),
+  before({ 'card.number': { before: 4111, after: 42 } }, { entity: 'order', entityId: 'o1', actor: 'John' }),
+  before({ price: { before: 1, after: 2 } }, { entity: 'invoice', entityId: 'i1', actor: 'Hidden Harry' }),
+  before({ total: { after: 1 } }, { type: 'create', entity: 'order', entityId: 'o0', at: now - 90 * day }),
+]);
 
 async function restricted(query: string, hide: readonly string[] = []): Promise<string> {
   return await server.token('acme', { restriction: readRestriction([{ query, hide }]) });
