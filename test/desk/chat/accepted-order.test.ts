@@ -171,7 +171,6 @@ async function untilAccepted(
   return { end: ended(jobId).then((job) => expect(job).toMatchObject({ status: 'success' })) };
 }
 
-/** The vendor answers its first request when the returned function is called, and the others at once. */
 test('a chat by a job that is deleted during its call is logged as given up', async () => {
   const session = randomUUID();
   const release = holdFirst();
@@ -183,6 +182,7 @@ test('a chat by a job that is deleted during its call is logged as given up', as
   release();
 });
 
+/** The vendor answers its first request when the returned function is called, and the others at once. */
 function holdFirst(): () => void {
   const { promise, resolve } = Promise.withResolvers<void>();
   vendor.behave(({ text }) => ({ kind: 'answer', ...(text.endsWith('first') ? { after: promise } : {}) }));

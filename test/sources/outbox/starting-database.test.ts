@@ -1,10 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { startAnnals } from '../../support/server/command.ts';
+import { startDatabaseProxy } from '../../support/server/database-proxy.ts';
 import { entriesOf } from '../../support/server/entries.ts';
 import { eventually } from '../../support/server/patience.ts';
-import { startStartingServer } from '../../support/server/starting-server.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { useHistory } from '../history.ts';
 import { createApplication, startRelay } from './relayed.ts';
@@ -14,13 +14,20 @@ const openHistory = useHistory();
 const tables = { 'public.orders': { entity: 'order' } };
 const orders = 'create table orders (id int primary key)';
 
+async function startStartingServer(databaseUrl: string) {
+  const proxy = await startDatabaseProxy(databaseUrl);
+  onTestFinished(() => proxy.close());
+  proxy.fail('starting');
+  return proxy;
+}
+
 test('the relay waits for a source that is starting, and then records', async () => {
   const application = await createApplication(openHistory(), orders, tables);
   const source = await startStartingServer(application.url);
   const { running, messages } = startRelay({ ...application, url: source.url });
   await eventually(async () => source.refused).toBeGreaterThan(1);
   expect(messages).toEqual(['the source is starting. The relay waits for it']);
-  source.start();
+  source.mend();
   await running;
   await application.pool.query('insert into orders values (1)');
   await eventually(() => entriesOf(application.history)).toHaveLength(1);
@@ -55,7 +62,7 @@ test("commands wait while Annals' own database is starting, and end in order whe
   const relaying = startAnnals(['relay', '--mapping', file], environment);
   const { refused } = database;
   await eventually(async () => database.refused).toBeGreaterThan(refused);
-  database.start();
+  database.mend();
   await relaying.firstLine;
   relaying.process.kill('SIGTERM');
   expect((await relaying.ended).code).toBe(0);

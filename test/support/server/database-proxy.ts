@@ -1,8 +1,20 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** What becomes of the connections. `silent`: they stay open, and nothing comes through any more. */
-export type LinkFault = 'cut' | 'away' | 'silent';
+/**
+ * What becomes of the connections. `silent`: they stay open, and nothing comes through any more. `starting`: new ones are refused as by a
+ * server that starts.
+ */
+export type LinkFault = 'cut' | 'away' | 'silent' | 'starting';
+
+/** What PostgreSQL sends to a client while it starts: an error with SQLSTATE 57P03. */
+const refusal = (() => {
+  const fields = Buffer.from('SFATAL\0VFATAL\0C57P03\0Mthe database system is starting up\0\0');
+  const head = Buffer.alloc(5);
+  head.write('E', 0, 'latin1');
+  head.writeUInt32BE(4 + fields.length, 1);
+  return Buffer.concat([head, fields]);
+})();
 
 export interface DatabaseProxy {
   /** The URL of the database by way of the proxy. */
@@ -13,6 +25,8 @@ export interface DatabaseProxy {
   readonly refused: number;
   /** Has the fault come about when so many further pieces were sent; the next one does not arrive. */
   failAfter(pieces: number, fault: LinkFault): void;
+  /** Has the fault come about at once. */
+  fail(fault: LinkFault): void;
   /** Passes on nothing that the server sends on the connections of now. Later ones are good. */
   loseAnswers(): void;
   /** How many pieces were swallowed. */
@@ -41,12 +55,20 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
 
   function fail(): void {
     failAt = Number.POSITIVE_INFINITY;
-    isAway = fault === 'away';
+    isAway = fault === 'away' || fault === 'starting';
     isSilent = fault === 'silent';
     if (!isSilent) for (const socket of sockets) socket.destroy();
   }
 
   const server = createServer((client) => {
+    if (isAway && fault === 'starting') {
+      client.on('error', () => {});
+      client.once('data', () => {
+        refused += 1;
+        client.end(refusal);
+      });
+      return;
+    }
     if (isAway) {
       refused += 1;
       client.destroy();
@@ -97,6 +119,10 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
       sent = 0;
       fault = what;
       failAt = pieces;
+    },
+    fail(what) {
+      fault = what;
+      fail();
     },
     loseAnswers() {
       for (const socket of sockets) deaf.add(socket);
