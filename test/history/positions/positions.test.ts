@@ -184,13 +184,34 @@ test('positions stay when retention drops entries, and the first that is kept is
   expect((await lastPosition(db, tenant)).position).toBe(31);
 });
 
-test('two processes give at once: one does the work, and the other finds nothing', async () => {
+test('two processes give at once: one does the work, and the other finds nothing and does not wait', async () => {
   const tenant = await newTenant();
   for (let round = 0; round < 20; round += 1) {
     await record(tenant, 3);
     const given = await Promise.all(Array.from({ length: 4 }, () => givePositions(db, tenant)));
     expect(given.reduce((sum, one) => sum + one)).toBe(3);
   }
+  await record(tenant, 3);
+  await db.transaction().execute(async (giving) => {
+    expect(await givePositions(giving, tenant)).toBe(3);
+    await record(tenant, 1);
+    const beside = await database.pool.connect();
+    await beside.query("set lock_timeout = '5s'");
+    expect((await beside.query('select change_position_give($1) as given', [tenant])).rows).toEqual([{ given: null }]);
+    beside.release(true);
+  });
+  expect(await givePositions(db, tenant)).toBe(1);
+  await expectDense(database, tenant);
+});
+
+test('an entry whose transaction is unknown gets its position too', async () => {
+  const tenant = await newTenant();
+  await record(tenant, 1);
+  await givePositions(db, tenant);
+  await record(tenant, 1, now + 1);
+  const forget = 'update change_delta set transaction = null where tenant = $1 and position is null';
+  await database.pool.query(forget, [tenant]);
+  expect(await givePositions(db, tenant)).toBe(1);
   await expectDense(database, tenant);
 });
 
