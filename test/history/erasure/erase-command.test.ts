@@ -1,6 +1,5 @@
-import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, inject, test } from 'vitest';
 import { openEmbeddedDatabase } from '../../../src/postgres/embedded/open-embedded-database.ts';
 import { makeProofKey } from '../../../src/proof/log/signer.ts';
@@ -77,7 +76,6 @@ test('an erasure that is killed while others record, seal, export and deliver co
   } finally {
     await server.close();
     await receiver.close();
-    rmSync(dirname(keyFile), { recursive: true });
   }
 });
 
@@ -153,5 +151,4 @@ test('a backup of before is restored without what was erased since, by the file 
   } finally {
     await target.drop();
   }
-  execFileSync('rm', ['-r', folder]);
 });
