@@ -1,10 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'kysely';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createKey } from '../../src/access/keys/key-store.ts';
 import { AnnalsError } from '../../src/core/errors.ts';
 import { createTakePortion, RequestRates, type TakePortion } from '../../src/http/request-rates.ts';
+import type { Database } from '../../src/postgres/database.ts';
+import { createTenant } from '../../src/postgres/tenants/tenants.ts';
+import { createTestDatabaseForThisTest } from '../support/server/database.ts';
 import { eventually } from '../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { statementsWaiting } from '../support/server/statements-waiting.ts';
 
 /** A bucket in memory that does what the one in the database does. */
 function memoryBucket(rate: number, elapsed: () => number): TakePortion {
@@ -162,6 +167,22 @@ describe('over HTTP', () => {
     expect(refused).toBeGreaterThan(0);
     expect((await call(second, 'rival', rival)).status).toBe(200);
     expect((await first.call('/health/live')).status).toBe(200);
+  });
+
+  test('what another process takes at the same time is waited for and counted', async () => {
+    const database = await createTestDatabaseForThisTest();
+    await createTenant(database.db, 'acme');
+    const take = async (db: Database, portion: number) =>
+      (await sql<{ granted: number }>`select granted from tenant_rate_take('acme', '', 0.001, ${portion})`.execute(db))
+        .rows[0];
+    expect(await take(database.db, 0)).toEqual({ granted: 0 });
+    const { second } = await database.db.transaction().execute(async (first) => {
+      expect(await take(first, 1)).toEqual({ granted: 1 });
+      const waiting = take(database.db, 1);
+      await eventually(() => statementsWaiting(database)).toHaveLength(1);
+      return { second: waiting };
+    });
+    expect(await second).toEqual({ granted: 0 });
   });
 
   test('the requests of viewers are counted too', async () => {
