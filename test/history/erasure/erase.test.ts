@@ -13,13 +13,14 @@ import { readPackageSchema } from '../../../src/postgres/schema/read-schema.ts';
 import { watchSchema } from '../../../src/postgres/schema/watch-schema.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { createBatchRecorder } from '../../../src/recording/batches/record-batch.ts';
+import { findErasedDocuments } from '../../../src/recording/erased-changes.ts';
 import { givePositions } from '../../../src/recording/positions.ts';
 import { readReceipts } from '../../../src/recording/receipt-store.ts';
-import { createRecorder, maxRetries, recordChange } from '../../../src/recording/record-change.ts';
+import { createRecorder, maxRetries, recordChange, recordChanges } from '../../../src/recording/record-change.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
 import { annals } from '../../support/server/command.ts';
 import { changeOf } from '../../support/server/history.ts';
-import { letOthersWork } from '../../support/server/patience.ts';
+import { eventually, letOthersWork } from '../../support/server/patience.ts';
 import { startTestServer } from '../../support/server/server.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
@@ -262,6 +263,16 @@ describe('the entries', () => {
     expect(dump).toMatch(/203\.0\.113\.78,curl\/8/);
   });
 
+  test('a document that was erased is known by its id, to whoever has the key', async () => {
+    const { tenant } = await newTenant();
+    await importLines(tenant, linesOf(1));
+    await eraseSubject(options(tenant, { entity: 'customer', entityId: 'canary-4711', paths: [] }));
+    const documents = ['canary-4711', 'canary-4712'].map((entityId) => ({ entity: 'customer', entityId }));
+    const ask = (of: string) => findErasedDocuments(server.context.db, createSealer([secret]), of, documents);
+    expect(await ask(tenant)).toEqual([true, false]);
+    expect(await ask('person1')).toEqual([false, false]);
+  });
+
   test('every process that uses the database forgets what it keeps in memory when something was erased', async () => {
     const { tenant } = await newTenant();
     await importLines(tenant, linesOf(1));
@@ -342,6 +353,42 @@ describe('the entries', () => {
     expect(await eraseSubject(options(tenant, subject))).toMatchObject({ erasure: begun[0]?.erasure, entries: 6 });
     expect(recorded).toBe(6);
     expect(await dumpOf(tenant)).not.toContain(jane);
+  });
+
+  test('what is being recorded when an erasure begins is waited for, and erased', async () => {
+    const { tenant } = await newTenant();
+    const { db } = server.context;
+    const { pool } = server.database;
+    await createRecorder(db, tenant, () => now)([changeOf({ at: now - 1, actor: jane })]);
+    const begun = (await pool.query('select clock_timestamp() as at')).rows[0].at;
+    const looks = `select from pg_stat_activity where query like '%xact_start < %' and query_start > $1 and pid <> pg_backend_pid()`;
+    const { erasing } = await db.transaction().execute(async (recording) => {
+      await recordChanges(recording, tenant, [changeOf({ at: now, actor: jane })], now, { way: 'import' });
+      const waiting = eraseSubject(options(tenant, { actor: jane, paths: [] }));
+      await eventually(async () => (await pool.query(looks, [begun])).rowCount).toBeGreaterThan(0);
+      return { erasing: waiting };
+    });
+    expect(await erasing).toMatchObject({ entries: 2 });
+  });
+
+  test('what is recorded just before the name goes is erased as well, though nothing else was left', async () => {
+    const { tenant } = await newTenant();
+    const { db } = server.context;
+    const { pool } = server.database;
+    const record = createRecorder(db, tenant, () => now);
+    await record([changeOf({ at: now - 1, actor: jane })]);
+    await foldHistory(db, tenant);
+    await pool.query('delete from change_entry where tenant = $1', [tenant]);
+    const other = await pool.connect();
+    const lock = `(hashtextextended('proof ' || $1, 0))`;
+    await other.query(`select pg_advisory_lock${lock}`, [tenant]);
+    const erasing = eraseSubject(options(tenant, { actor: jane, paths: [] }));
+    const waiting = `select from pg_locks where locktype = 'advisory' and not granted`;
+    await eventually(async () => (await other.query(waiting)).rowCount).toBe(1);
+    await record([changeOf({ at: now, actor: jane })]);
+    await other.query(`select pg_advisory_unlock${lock}`, [tenant]);
+    other.release();
+    expect(await erasing).toMatchObject({ entries: 1 });
   });
 
   test('annals erase --dry-run counts, and --yes continues while others record', async () => {
