@@ -38,14 +38,15 @@ test('the application needs no rights on the outbox and gets none, also below ro
   await eventually(() => entriesOf(history)).toHaveLength(1);
 });
 
+const partitioned = [
+  `create table orders (id int, region text, title text, primary key (id, region)) partition by list (region);
+   create table north partition of orders for values in ('north');
+   create table south partition of orders for values in ('south')`,
+  { 'public.orders': { entity: 'order', id: ['id'] } },
+] as const;
+
 test('a row that moves between partitions is one update, and a truncate of one partition deletes its documents', async () => {
-  const application = await createApplication(
-    openHistory(),
-    `create table orders (id int, region text, title text, primary key (id, region)) partition by list (region);
-     create table north partition of orders for values in ('north');
-     create table south partition of orders for values in ('south')`,
-    { 'public.orders': { entity: 'order', id: ['id'] } },
-  );
+  const application = await createApplication(openHistory(), ...partitioned);
   const { pool, history } = application;
   startRelay(application);
   await pool.query(`insert into orders values (1, 'north', 'one'), (2, 'north', 'two')`);
@@ -58,6 +59,19 @@ test('a row that moves between partitions is one update, and a truncate of one p
     ['update', { region: { before: 'north', after: 'south' } }],
     ['delete', { id: { before: 1 }, region: { before: 'south' }, title: { before: 'one' } }],
   ]);
+});
+
+test('so is one whose halves are on two pages', async () => {
+  const application = await createApplication(openHistory(), ...partitioned);
+  const { pool, history } = application;
+  await pool.query(`insert into orders values (1, 'north', 'one')`);
+  // With the create and the first half of the move these are a page.
+  await pool.query(`do $$ begin for n in 1..1998 loop update orders set title = n::text; end loop; end $$`);
+  await pool.query(`update orders set region = 'south'`);
+  startRelay(application);
+  await eventually(async () => (await pool.query('select from annals.outbox')).rowCount).toBe(0);
+  const types = (await entriesOf(history)).map(({ type }) => type);
+  expect([types.length, ...types.filter((type) => type !== 'update')]).toEqual([2_000, 'create']);
 });
 
 test('each row of a statement belongs to itself, and the order of the statements is kept', async () => {
