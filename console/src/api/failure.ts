@@ -139,7 +139,7 @@ export class LongAnswerError extends ApiError {
 export async function withinLimit(response: Response, limit = maxAnswerBytes): Promise<Response> {
   const { body, headers, status, statusText } = response;
   if (body === null || !isJson(headers)) return response;
-  // That of a compressed answer is the length of what was sent.
+  // `content-length` of a compressed answer counts the compressed bytes, so it is ignored.
   const length = headers.has('content-encoding') ? null : headers.get('content-length');
   if (length !== null) {
     if (Number(length) <= limit) return response;
@@ -158,7 +158,7 @@ export async function withinLimit(response: Response, limit = maxAnswerBytes): P
   }
 }
 
-/** Reads on without keeping anything, so that the reader learns how long the answer is. */
+/** Reads on without keeping anything, so that the person learns how long it is the answer is. */
 async function countRest(reader: ReadableStreamDefaultReader<Uint8Array>, read: number) {
   const until = performance.now() + countingTime;
   let bytes = read;

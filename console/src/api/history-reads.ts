@@ -23,7 +23,7 @@ export interface Entry
   readonly name: string | undefined;
   readonly schemaVersion: string | undefined;
   readonly paths: ReadonlyMap<string, PathChange>;
-  /** Of an entry in full, for those who may read it. */
+  /** The context of an entry, for clients that may read it. */
   readonly context: JsonObject | undefined;
   /** Leads back to this entry. */
   readonly ref: string;
@@ -38,7 +38,7 @@ export interface EntryPage {
   readonly totalPages: number;
 }
 
-/** Bytes of a value in a list. All of it is in the entry. */
+/** Bytes of a value in a list; `readEntry` has the whole value. */
 const valueLimit = 256;
 
 /** A page of entries, newest first, with the exact total. Long values are cut. */

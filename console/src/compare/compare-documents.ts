@@ -29,7 +29,7 @@ export function* differences(before: JsonValue | undefined, after: JsonValue | u
   }
 }
 
-/** Every value of a document that has no members, with its path. */
+/** Every leaf of a document (scalars and empty containers), with its path. */
 export function* leavesOf(document: JsonValue): Steps<[path: string, value: JsonValue][]> {
   const found: [string, JsonValue][] = [];
   const open: Iterator<[string, JsonValue]>[] = [[['', document] as [string, JsonValue]].values()];

@@ -51,7 +51,7 @@ function formatsOf(zone: string | undefined) {
 
 export type TimeDetail = 'second' | 'minute' | 'day' | 'weekday' | 'clock';
 
-/** A time as a text. `at` is milliseconds since 1970, or RFC 3339. Days of usage are UTC: give them `zone`. */
+/** A time as a text. `at` is milliseconds since 1970, or RFC 3339. Days of the usage page are UTC: pass `'utc'` as `zone`. */
 export function timeText(
   at: number | string,
   detail: TimeDetail = 'second',

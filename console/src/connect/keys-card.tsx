@@ -100,7 +100,7 @@ function shownId({ id }: OwnKey): string {
 /** A key of the person who is signed in. */
 interface OwnKey {
   readonly id: string;
-  /** RFC 3339, as the others. */
+  /** RFC 3339, like the times below. */
   readonly createdAt: string;
   readonly expiresAt: string;
   readonly usedAt: string | null;

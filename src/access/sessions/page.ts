@@ -32,7 +32,7 @@ export class ConsolePage {
     return this.#known.page;
   }
 
-  /** Undefined also where the page cannot be read just now: the calls of pages that are open go on. */
+  /** Also undefined while the page cannot be read, so that calls of open pages do not fail. */
   get version(): string | undefined {
     try {
       return this.read()?.version;

@@ -16,8 +16,8 @@ export const command: Command = {
 A key is for programs that cannot renew tokens. It is a bearer token for /mcp/T with the scope
 changelog.changelog_read, and for /openai/T with ai.completion_manage; nothing else accepts
 it. create prints one JSON object with the key. The key is shown once; Annals stores only a
-hash of its secret. --query and --hide limit what it sees, as for clients; such a key cannot
-call models. --models limits it to these: "openai/gpt-5 anthropic/claude-sonnet-4-5". --rate
+hash of its secret. --query and --hide limit what it sees, as for clients; a key with either
+cannot call models. --models limits it to these: "openai/gpt-5 anthropic/claude-sonnet-4-5". --rate
 limits it to N requests a second over all processes; more get 429. --expires is an ISO 8601
 duration; without it the key does not expire. list prints a JSON array, with the time of the
 last use. A revoked key stops working within 5 seconds, in every process.

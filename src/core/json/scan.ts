@@ -1,4 +1,4 @@
-/** Throws a JsonSyntaxError. */
+/** The caller's: throws a JsonSyntaxError. */
 type Fail = (expected: string, position: number) => never;
 
 /** The position after the escape that starts at `position`. */

@@ -158,7 +158,7 @@ function actionRoutes(app: HttpServer, subscriptions: Subscriptions): void {
       schema: {
         operationId: 'testSubscription',
         ...described,
-        summary: 'Sending a sample that says so',
+        summary: 'Sending a sample that is marked as one',
         response: { 200: json(TestResult, { description: 'What the target answered.' }) },
       },
     },

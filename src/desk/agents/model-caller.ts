@@ -20,7 +20,7 @@ export interface ModelPrompt {
 }
 
 export interface ModelCaller {
-  /** Makes one call. `report` gets its tokens before the promise settles, unless the call was not sent. */
+  /** Makes one call. `report` receives the call's tokens before the promise settles, if the call was sent. */
   call(target: Target, prompt: ModelPrompt, report: (usage: SpentUsage) => void): Promise<Answer>;
   /** The max. tokens of an answer. */
   outputCap(config: LlmConfig): number;

@@ -3,7 +3,7 @@
  *
  * `entry`: rewritten with the entry. `text`: the name or id is replaced, in JSON and in plain text. `row`: a row with
  * the name or id in this column is deleted. `clear`: a value with it becomes null. `with`: becomes null if a `text`
- * column of the row has it. `sealed`: opened, and the row is deleted if the value has it. `all`: erased in all rows of
+ * column of the row has the erased name or id. `sealed`: opened, and the row is deleted if the value has it. `all`: erased in all rows of
  * the tenant. `stop`: irreplaceable, so a name or id in it stops the erasure before it begins. `none`: left.
  */
 export type Doing = 'entry' | 'text' | 'row' | 'clear' | 'with' | 'sealed' | 'all' | 'stop' | 'none';
@@ -313,7 +313,7 @@ export const places: Readonly<Record<string, PlacesOfTable>> = {
   proof_leaf: {
     tenant,
     kinds: made,
-    commitments: ['none', 'hashes of entries under salts, which cannot be grown without the seed'],
+    commitments: ['none', 'hashes of entries under salts, which only the seed yields'],
     seeds: ['entry', 'seeds of salts: the one of an erased entry is destroyed'],
   },
   proof_log: { tenant, origin: made, vkey: made, checkpoint: made },

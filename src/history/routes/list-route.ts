@@ -26,8 +26,8 @@ interface ListOptions {
 }
 
 /**
- * Concurrent files of one tenant in a process. A client may take a file slowly, so files have a quarter of the places of
- * viewers, and further requests do not wait.
+ * Concurrent files of one tenant in a process. A client may take a file slowly, so files take at most a quarter of the
+ * viewers' concurrent requests, and further ones are refused at once.
  */
 export const maxFilesOfTenant = 8;
 
@@ -148,7 +148,7 @@ function csvLine({ at, type, entity, entityId, name, schemaVersion, actor, relat
   return `${fields.map(csvField).join()}\r\n`;
 }
 
-/** As the routine `csv_field`: a spreadsheet takes no field for a formula. */
+/** As the routine `csv_field`: a spreadsheet reads no field as a formula. */
 function csvField(value: string | null | undefined): string {
   if (value === null || value === undefined) return '';
   return `"${/^[=+\-@\t\n\r＝＋－＠]/.test(value) ? "'" : ''}${value.replaceAll('"', '""')}"`;

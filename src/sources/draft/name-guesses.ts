@@ -104,7 +104,7 @@ const names = [
 /** The column that most likely names a document, among those that may be shown. */
 export function guessName(entity: string, columns: readonly ApplicationColumn[]): string | undefined {
   const texts = columns.filter(({ category }) => category === 'S');
-  // For a person, it is "Dr".
+  // The `title` of a person is "Dr".
   const isPerson = columns.some((column) => /^(?:first|last|family)_name$/.test(snakeCase(column.name)));
   const candidates = [...names.slice(0, 1), `${entity.replaceAll('-', '_')}_name`, ...names.slice(1)];
   for (const name of candidates) {
