@@ -6,7 +6,7 @@ import { pathOf } from './request-head.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The route only refuses, in the words of its protocol. Its methods are not allowed. */
+    /** The route only refuses, in its protocol's words; its methods do not count as allowed. */
     refuses?: true;
   }
 
@@ -22,12 +22,12 @@ interface Path {
   readonly config: NonNullable<RouteOptions['config']>;
 }
 
-/** Collects the methods of each route, for 405. To be called before any route is added. */
+/** Collects the methods of each route, for 405. Call it before any route is added. */
 export function collectMethods(app: HttpServer): void {
   const paths: Path[] = [];
   app.addHook('onRoute', ({ url, method, config = {} }) => {
     if (config.refuses === true) return;
-    // CORS answers OPTIONS of any path, and only to a preflight.
+    // CORS answers OPTIONS on any path, and only for a preflight.
     const methods = new Set([method].flat().filter((name) => name !== 'OPTIONS'));
     if (methods.size > 0) paths.push({ pattern: patternOf(url), methods, config });
   });
@@ -38,10 +38,10 @@ export function collectMethods(app: HttpServer): void {
   });
 }
 
-/** For a path without this method: 405 with `Allow` where it has others, else 404 (contract 3). */
+/** The error for a path without this method: 405 with `Allow` if it has others, else 404 (contract 3). */
 export function noSuchOperation(request: FastifyRequest): AnnalsError {
   const methods = request.server.methodsAt(request);
-  // A route for any path below a folder may have found no file there.
+  // A route for all files of a folder may have found none.
   if (methods.length === 0 || methods.includes(request.method)) return nothingAtThisPath();
   const message = `This path has no ${request.method}. Its methods are ${methods.join(', ')}.`;
   return new AnnalsError('method_not_allowed', message, { headers: { Allow: methods.join(', ') } });
@@ -59,7 +59,7 @@ function patternOf(url: string): RegExp {
   return new RegExp(`^${source}$`);
 }
 
-/** Below the path of the console there are its session and the operations under a tenant, and no page. */
+/** Under the console's path are its session and the operations of a tenant, but no pages. */
 function isReachable({ raw }: FastifyRequest, { scopes, isOfSession, isOfViewer }: Path['config']): boolean {
   const target = consoleTargetOf(raw);
   if (target === undefined) return isOfSession !== true;

@@ -1,13 +1,13 @@
 import type { HttpServer } from './http-server-type.ts';
 
-/** The path of the public address: `https://example.com/annals` has `/annals`, one without a path has the empty text. */
+/** The path of the public address: `/annals` of `https://example.com/annals`; empty without one. */
 export function basePathOf(baseUrl: string | undefined): string {
   return baseUrl === undefined ? '' : new URL(baseUrl).pathname.replace(/\/+$/, '');
 }
 
 /**
- * The target without the path of the public address. A proxy may strip that path or leave it. Health is for those who run
- * the service, so it is not under the public address.
+ * The target without the path of the public address, which a proxy may or may not have stripped. Health checks are not
+ * under the public address.
  */
 export function withoutBasePath(target: string, basePath: string): string {
   if (basePath === '' || !target.startsWith(basePath)) return target;
@@ -16,7 +16,7 @@ export function withoutBasePath(target: string, basePath: string): string {
   return rest.startsWith('/') && !rest.startsWith('/health/') ? rest : target;
 }
 
-/** Each `Location` that is a path of the service leads below the public address, that of a redirect too. */
+/** Prefixes each `Location` that is a path of the service with that of the public address. */
 export function locateUnder(app: HttpServer, basePath: string): void {
   if (basePath === '') return;
   app.addHook('onSend', (_request, reply, payload, done) => {

@@ -1,8 +1,8 @@
 import { type TOptional, type TSchema, type TUnsafe, Type } from 'typebox';
 
 /**
- * A member that clients of the API family send and that Annals does not do (contract 3). It is taken where it is null,
- * empty, or one of `defaults`; with any other value the request is refused and told what to write `instead`.
+ * A member that clients of the API family send and Annals does not support (contract 3). It may be null, empty or one
+ * of `defaults`; any other value is refused, with a message of what to write `instead`.
  *
  * @example
  * Type.Object({ tags: unsupportedMember('be left out: agents have no tags') });
@@ -23,7 +23,7 @@ export function unsupportedMember(
   return Type.Optional(member);
 }
 
-/** What the service keeps about a document, as clients send it back (contracts 8 and 9). */
+/** The service's metadata of a document, as clients send it back (contracts 8 and 9). */
 export const metadataMembers = {
   version: Type.Optional(
     Type.Integer({
@@ -36,7 +36,7 @@ export const metadataMembers = {
   modifiedAt: Type.Optional(Type.String({ format: 'date-time', readOnly: true })),
 };
 
-/** The same, as answers have it. */
+/** The same in answers. */
 export const shownMetadata = {
   version: Type.Integer({ minimum: 1, description: 'Increases by 1 with every change.' }),
   createdAt: Type.String({ format: 'date-time' }),
@@ -50,9 +50,9 @@ export const MetadataInput = Type.Object(metadataMembers, {
 });
 
 /**
- * The schema that a body is checked by: that of the document, but for members that are `readOnly`, which are taken back as they come
- * and ignored. Throws an Error where an object does not say whether it takes members that the schema does not name, so no
- * body can forget to refuse what nobody knows (contract 3).
+ * The schema for validating a body: that of the document, with `readOnly` members accepted and ignored. Throws an Error
+ * if an object does not declare `additionalProperties`, so that no schema forgets to refuse unknown members (contract
+ * 3).
  */
 export function checkedBody(schema: TSchema, place = 'body'): TSchema {
   const { type, properties, patternProperties, additionalProperties, items, anyOf, readOnly } = schema as BodySchema;

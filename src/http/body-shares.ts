@@ -6,11 +6,11 @@ import { onClientGone } from './client-gone.ts';
 import type { HttpServer } from './http-server-type.ts';
 
 export interface BodyLimits {
-  /** Bytes of all bodies that are being read or worked on; one tenant has at most half. */
+  /** Bytes of all bodies that are being read or processed; one tenant has at most half. */
   maxBytes: number;
-  /** Bodies of many values that are worked on at once; one tenant has at most half. */
+  /** Bodies of many values that are processed at once; one tenant has at most half. */
   maxLargeBodies: number;
-  /** How long a body waits, in milliseconds. */
+  /** Milliseconds that a body waits. */
   maxWait: number;
 }
 
@@ -19,13 +19,13 @@ export const defaultBodyLimits: BodyLimits = { maxBytes: 64 * 1024 * 1024, maxLa
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Gives back what was reserved for the body, and waits until there is memory for so many bytes. */
+    /** Replaces the body's reservation with one of so many bytes, once there is memory. */
     reserveBody: (bytes: number) => Promise<void>;
-    /** Bytes that are reserved for the body. */
+    /** Bytes reserved for the body. */
     reservedBytes: number;
     /**
-     * Waits until a body of many values may be worked on. It counts until the request is answered; of a request that calls
-     * a provider, which may take minutes, until its body is checked.
+     * Waits until a body of many values may be processed. It counts until the request is answered; for a call of a
+     * provider, which may take minutes, until its body is validated.
      */
     admitLargeBody: () => Promise<void>;
     releaseLargeBody: Release | undefined;
@@ -33,8 +33,7 @@ declare module 'fastify' {
 }
 
 /**
- * Lets a body wait unread until there is memory for it. A request whose client is not admitted never gets here. To be
- * called before routes are added.
+ * Leaves bodies unread until there is memory. Unauthorised requests never get here. Call it before routes are added.
  */
 export function limitBodies(app: HttpServer, limits: BodyLimits = defaultBodyLimits): void {
   const shares = new BodyShares(limits);
@@ -44,12 +43,12 @@ export function limitBodies(app: HttpServer, limits: BodyLimits = defaultBodyLim
   app.decorateRequest('reservedBytes', 0);
   app.addHook('preParsing', (request, reply, _payload, done) => {
     const admitLargeBody = () => shares.admitLargeBody(request, reply);
-    const reserveBody = (wanted: number) => shares.reserveBody(request, reply, wanted);
+    const reserveBody = (size: number) => shares.reserveBody(request, reply, size);
     request.admitLargeBody = admitLargeBody;
     request.reserveBody = reserveBody;
     const bytes = bytesToReserve(request);
     request.reservedBytes = bytes;
-    // A body that is too large is refused without being read.
+    // Oversized bodies are refused without being read.
     if (bytes === 0 || bytes > request.routeOptions.bodyLimit) done();
     else shares.admitBody(request, reply, bytes, done);
   });
@@ -60,7 +59,7 @@ export function limitBodies(app: HttpServer, limits: BodyLimits = defaultBodyLim
   });
 }
 
-/** What bodies may take of the process, and of that each tenant. */
+/** The limits of bodies, for the process and each tenant. */
 class BodyShares {
   readonly #limits: BodyLimits;
   readonly #bytes: Semaphore;
@@ -73,7 +72,7 @@ class BodyShares {
     this.#largeBodies = new Semaphore({ places: limits.maxLargeBodies, name: 'bodies of many values' });
   }
 
-  /** Calls back at once where there is memory for the body, so that most requests lose no time. */
+  /** Calls back synchronously if there is memory, so that most requests lose no time. */
   admitBody(request: FastifyRequest, reply: FastifyReply, bytes: number, done: (error?: Error) => void): void {
     const release = this.#bytes.tryAcquire(tenantOf(request), bytes);
     if (release !== undefined) {
@@ -88,14 +87,14 @@ class BodyShares {
         done();
       },
       (error: Error) => {
-        // The body is still to come, and nobody will read it.
+        // The body will not be read.
         reply.header('connection', 'close');
         done(error);
       },
     );
   }
 
-  /** Never waits while it holds a share, so that requests cannot wait for each other. */
+  /** Releases its share before it waits, so that requests cannot deadlock. */
   async reserveBody(request: FastifyRequest, reply: FastifyReply, bytes: number): Promise<void> {
     this.#reserved.get(request)?.();
     this.#reserved.set(request, await this.#acquire(this.#bytes, request, reply, bytes));
@@ -134,19 +133,19 @@ function holdUntilAnswered(reply: FastifyReply, release: Release): void {
   else reply.raw.once('close', release);
 }
 
-/** Requests for a token belong to no tenant yet, and share what one tenant has. */
+/** Requests for a token have no tenant yet, and share one tenant's limits. */
 function tenantOf(request: FastifyRequest): string {
   return request.verifiedCredentials?.tenant ?? '';
 }
 
-/** JSON of changes is rarely compressed to less than a tenth. A body that turns out larger reserves anew. */
+/** JSON of changes is rarely compressed to less than a tenth. A body that turns out larger replaces its reservation. */
 const expectedRatio = 10;
 
-/** A body in chunks does not tell its length, so it gets as much as its operation takes. */
+/** A chunked body has no length, so it reserves the limit of its operation. */
 function bytesToReserve(request: FastifyRequest): number {
   const { headers } = request;
   if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return 0;
-  // Fastify makes this object anew each time.
+  // Fastify creates this object on each access.
   const { routeOptions } = request;
   const { bodyLimit } = routeOptions;
   const isCompressed = routeOptions.config.readsAnyBody === true && headers['content-encoding'] !== undefined;

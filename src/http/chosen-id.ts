@@ -1,12 +1,12 @@
 import { Type } from 'typebox';
 import { tenantPattern } from '../postgres/tenants/tenants.ts';
 
-/** Whether the text can name a tenant; the pattern holds on every path (contract: authentication). */
+/** Whether the text is a valid name of a tenant, on every path (contract: authentication). */
 export function isTenantName(text: string): boolean {
   return tenantPattern.test(text);
 }
 
-/** The `{tenant}` of every path, for the route's `params` schema; the same rule in the words of the specification. */
+/** The `{tenant}` of every path, for the route's `params` schema. */
 export const TenantName = Type.String({
   $id: 'Tenant',
   pattern: '^[a-z][a-z0-9]+$',
@@ -15,11 +15,11 @@ export const TenantName = Type.String({
   examples: ['demo'],
 });
 
-// A client that resolves a path would make nothing, or its parent, of a segment that is a dot or two.
+// Clients that resolve paths remove `.` and `..` segments.
 const idPattern = '^(?!\\.{1,2}$)[A-Za-z0-9._~-]{1,100}$';
 const mustBeId = 'have 1 to 100 characters: letters, digits, ., _, ~ and -, and be neither . nor ..';
 
-/** What is wrong with an id that a client chose, or undefined. */
+/** What is wrong with an id that a client chose; undefined if it is valid. */
 export function faultOfChosenId(id: string): string | undefined {
   return new RegExp(idPattern).test(id) ? undefined : `must ${mustBeId}`;
 }
@@ -29,15 +29,18 @@ export const chosenId = Type.Optional(
   Type.String({ pattern: idPattern, 'x-must': mustBeId, description: 'Default: a random id, or that of the path.' }),
 );
 
-/** Such an id in a path. Its pattern is checked where documents are written: to others it is not there. */
+/** Such an id in a path. Only writes check the pattern; reads do not find such a document. */
 export function chosenIdInPath($id: string, example: string) {
   return Type.String({ $id, description: `It must ${mustBeId}.`, examples: [example] });
 }
 
-/** Marks and controls that turn the direction of a text (Unicode, Bidi_Control), for a class of a pattern: a name with them shows as another. */
+/**
+ * Characters that change the direction of a text (Unicode, Bidi_Control), which can make a name look like another; for
+ * a character class.
+ */
 export const bidirectionalControls = '\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069';
 
-/** A text that people read as a name, of any length. */
+/** A text of any length that people read as a name. */
 export const shownText = {
   pattern: `^[^${bidirectionalControls}]*$`,
   'x-must': 'have no characters that turn the direction of a text',
@@ -45,7 +48,7 @@ export const shownText = {
 
 export const maxNameCharacters = 200;
 
-/** What holds for names that people give. */
+/** The rules for names that people give. */
 export const nameRules = {
   pattern: `^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff${bidirectionalControls}]{1,${maxNameCharacters}}$`,
   'x-must': `have 1 to ${maxNameCharacters} characters and no control characters, nor any that turn the direction of a text`,

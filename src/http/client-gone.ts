@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 
-/** The client closed its connection before the answer was written. Work for it ends with this reason; nothing failed. */
+/** The client closed its connection before the answer was written: the reason that ends its work. */
 export class ClientGone extends Error {
   constructor() {
     super('the client has gone');
@@ -8,7 +8,7 @@ export class ClientGone extends Error {
   }
 }
 
-/** The status of a request whose client has gone and reads no answer. It separates that case from an error in the logs. */
+/** The status in the log of a request whose client is gone, which is no error. */
 export const clientClosedRequest = 499;
 
 /** Calls the listener when the client closes its connection before the answer is written. */

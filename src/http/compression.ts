@@ -6,21 +6,21 @@ import type { HttpServer } from './http-server-type.ts';
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**
-     * Why the answers of a route that reads stay plain. The length of a compressed answer tells something of what is in it, so those that
-     * can have a secret are never compressed. What does not read (a token, a key that is shown once) never is.
+     * Why a read's answers are not compressed. The length of a compressed answer leaks something of its content, so
+     * answers that may contain a secret are not. Those of other operations (tokens, keys) never are.
      */
     neverCompressed?: string;
   }
 }
 
-/** Bytes of a body from which it is worth the work. */
+/** Bytes. Smaller bodies are not worth compressing. */
 const minCompressed = 1024;
-/** A page is made once and sent once, so speed counts for more than the last percent. */
+/** A page is compressed for one response, so speed matters more than size. */
 const quick = { level: constants.Z_BEST_SPEED };
-/** Each piece of a stream leaves when it is there, the first one above all: the headers wait for it. */
+/** Flushes each piece of a stream, above all the first, for which the headers wait. */
 const inPieces = { ...quick, flush: constants.Z_SYNC_FLUSH };
 
-/** Media types whose bodies get shorter; never an event stream, whose events would wait. */
+/** Compressible media types; not event streams, whose events would be delayed. */
 const compressibleTypes =
   /^(?:text\/(?!event-stream)|application\/(?:json|x-ndjson|javascript)\b|[a-z]+\/[a-z.-]+\+(?:json|xml)\b)/;
 
@@ -29,19 +29,19 @@ export function isCompressed({ work, neverCompressed }: FastifyContextConfig): b
   return (work === 'reads' || work === 'follows') && neverCompressed === undefined;
 }
 
-/** Compresses the answers of reads. The work is done in the threads of zlib. */
+/** Compresses the answers of reads, in zlib's threads. */
 export function compressAnswers(app: HttpServer): void {
   app.addHook('onSend', (request, reply, payload, done) => {
     if (!isCompressed(request.routeOptions.config) || reply.statusCode !== 200) return done();
     if (!compressibleTypes.test(String(reply.getHeader('content-type')))) return done();
-    // A file that was compressed when it was built has its encoding.
+    // Files that were compressed at build time have an encoding.
     if (reply.hasHeader('set-cookie') || reply.hasHeader('content-encoding')) return done();
     varyByEncoding(reply);
     if (!takesGzip(request.headers['accept-encoding'])) return done();
     if (payload instanceof Readable) {
       if (Number(reply.getHeader('content-length') ?? minCompressed) < minCompressed) return done();
       asGzip(reply);
-      // Either side's end ends the other: an error cuts the answer, and a client that goes ends the reading.
+      // Either side ends the other: an error cuts the answer, and a client that leaves ends the read.
       return done(
         null,
         pipeline(payload, createGzip(inPieces), () => {}),
@@ -50,7 +50,7 @@ export function compressAnswers(app: HttpServer): void {
     if (!(typeof payload === 'string' || payload instanceof Uint8Array)) return done();
     if (Buffer.byteLength(payload) < minCompressed) return done();
     gzip(payload, quick, (error, compressed) => {
-      // The request's time was over, and it was answered.
+      // The request may have timed out and been answered.
       if (reply.raw.headersSent) return;
       if (error !== null) return done(error);
       asGzip(reply);
@@ -59,7 +59,7 @@ export function compressAnswers(app: HttpServer): void {
   });
 }
 
-/** Length and ranges are those of the plain body. */
+/** Length and ranges applied to the plain body. */
 function asGzip(reply: FastifyReply): void {
   reply.removeHeader('content-length').removeHeader('accept-ranges').header('content-encoding', 'gzip');
 }
@@ -71,7 +71,7 @@ function varyByEncoding(reply: FastifyReply): void {
 }
 
 /**
- * Whether a client with this `Accept-Encoding` takes gzip, and does not like plain answers better (RFC 9110, 12.5.3).
+ * Whether a client with this `Accept-Encoding` accepts gzip and does not prefer plain answers (RFC 9110, 12.5.3).
  *
  * @example
  * takesGzip('br, gzip;q=0.5'); // true

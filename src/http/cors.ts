@@ -9,19 +9,19 @@ import { nodeHttp } from '../core/node-http.ts';
 import type { ConsoleAccess } from './credentials.ts';
 import type { HttpServer } from './http-server-type.ts';
 
-/** Below this path a session stands for the access token (contract 13). */
+/** Under this path a session replaces the access token (contract 13). */
 export const consoleApiPath = '/console/api';
 const belowConsoleApi = /^\/console\/api(?=[/?]|$)/;
 const session = /^\/console\/api\/session(?:\/keys(?:\/[0-9A-Za-z]+)?)?(?=\?|$)/;
 
-/** What a request below the path of the console is for. */
+/** What a request under the console's path addresses. */
 type ConsoleTarget = 'session' | 'operation';
 
 const targets = new WeakMap<IncomingMessage, ConsoleTarget>();
 
 /**
- * The operation that a target below the path of the console means. Notes what the target was, as the client wrote it. The
- * path of the session itself and of its keys, and any other target, are returned as they are.
+ * Maps a target under the console's path to its operation, and remembers that it was one. Paths of the session and its
+ * keys, and all other targets, are returned as they are.
  */
 export function operationOfConsole(message: IncomingMessage, target: string): string {
   if (!belowConsoleApi.test(target)) return target;
@@ -34,14 +34,14 @@ export function operationOfConsole(message: IncomingMessage, target: string): st
   return operation.startsWith('/') ? operation : `/${operation}`;
 }
 
-/** Undefined for a request that is not below the path of the console. */
+/** Undefined for a request that is not under the console's path. */
 export function consoleTargetOf(message: IncomingMessage): ConsoleTarget | undefined {
   return targets.get(message);
 }
 
 /**
- * Checks where a request below the path of the console comes from, before anything else is checked, and that its body is
- * JSON: a page of another site can send other bodies without asking. To be called before the hook that checks the session.
+ * Checks the origin of requests under the console's path before anything else, and that their bodies are JSON: other
+ * sites' pages can send other bodies without a preflight. Call it before the hook that checks the session.
  */
 export function guardConsole(app: HttpServer, consoleAccess: ConsoleAccess): void {
   app.addHook('onRequest', (request, reply, done) => {
@@ -49,7 +49,7 @@ export function guardConsole(app: HttpServer, consoleAccess: ConsoleAccess): voi
       done();
       return;
     }
-    // No header says that an answer is for one person alone, as `Authorization` does, so no cache may keep it.
+    // Without an `Authorization` header caches cannot tell that an answer is private.
     reply.headers({ ...consoleAccess.headers(), 'cache-control': 'no-store' });
     done(consoleAccess.faultOfOrigin(request));
   });
@@ -63,7 +63,7 @@ export function guardConsole(app: HttpServer, consoleAccess: ConsoleAccess): voi
 
 const jsonType = /^\s*application\/json\s*(?:;|$)/i;
 
-/** Headers of an answer that scripts of another origin can read (contract 10). */
+/** Response headers that scripts of other origins can read (contract 10). */
 const exposedHeaders = [
   'X-Total-Count',
   'X-Next-Cursor',
@@ -81,17 +81,17 @@ const exposedHeaders = [
 
 const common: FastifyCorsOptions = {
   exposedHeaders: exposedHeaders.join(', '),
-  // Seconds that a browser may remember the answer to its preflight.
+  // Seconds that a browser may cache a preflight.
   maxAge: 7200,
 };
 const none: FastifyCorsOptions = { origin: false };
-/** Its tokens are made to be used by pages that are not known here. */
+/** Its tokens are for pages of any origin. */
 const ofViewer: FastifyCorsOptions = { ...common, origin: '*', methods: ['GET', 'HEAD'] };
 
 /**
- * Lets pages of these origins call the service: `*` is any origin, an empty list none. Cookies are never needed: a bearer
- * token says who calls, and no browser sends one by itself. The console, which has a cookie, is for its own page alone. The
- * viewer is for the pages of every origin.
+ * Lets pages of these origins call the service: `*` is any origin, an empty list none. Credentials are bearer tokens,
+ * which no browser sends by itself, so no cookies are allowed. The console, which has a cookie, is for its own page
+ * only; the viewer is for pages of every origin.
  */
 export async function allowOrigins(app: HttpServer, origins: readonly string[]): Promise<void> {
   const ofService: FastifyCorsOptions = {
@@ -108,7 +108,7 @@ export async function allowOrigins(app: HttpServer, origins: readonly string[]):
   });
 }
 
-/** No path has the method OPTIONS. Only a preflight gets an answer to it. */
+/** No path has the method OPTIONS; only preflights are answered. */
 function isForBrowsers({ method, headers, raw }: FastifyRequest): boolean {
   if (consoleTargetOf(raw) !== undefined || /^\/console(?=[/?]|$)/.test(raw.url ?? '')) return false;
   const preflight = headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
@@ -116,9 +116,8 @@ function isForBrowsers({ method, headers, raw }: FastifyRequest): boolean {
 }
 
 /**
- * The headers that tell browsers what they may do with an answer, by their names in lower case. Answers are data: no page
- * may run or frame them. Pages bring their own, wider policy. They are the same for all answers, so they are made once: to
- * make them for each request took an eighth of the program's own time of a small one.
+ * Security headers by name in lower case. Answers are data, so no page may run or frame them; pages set a wider policy
+ * of their own. The headers are made once, since making them took an eighth of the program's time of a small request.
  */
 export function securityHeaders(hsts: HstsScope): Record<string, string> {
   const message = new nodeHttp.IncomingMessage(new Socket());
@@ -127,7 +126,7 @@ export function securityHeaders(hsts: HstsScope): Record<string, string> {
     contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
     strictTransportSecurity: hsts === 'off' ? false : { includeSubDomains: hsts === 'subdomains' },
     xFrameOptions: { action: 'deny' },
-    // For browsers long gone, and for documents that open windows: of no use to data.
+    // For obsolete browsers, and for documents that open windows: useless for data.
     crossOriginOpenerPolicy: false,
     originAgentCluster: false,
     xDnsPrefetchControl: false,

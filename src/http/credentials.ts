@@ -7,44 +7,46 @@ import type { Scope } from './scopes.ts';
 
 /** Where a request came from. */
 export interface Caller {
-  /** The address: that of the client where the proxy before Annals is trusted. */
+  /** The network address: the client's, if the proxy is trusted. */
   readonly address: string;
-  /** The program, as it names itself; undefined where it does not. */
+  /** The `User-Agent`; undefined without one. */
   readonly program: string | undefined;
 }
 
 const maxProgram = 200;
 
-/** The address and the program of a request. Anybody can write what a program says of itself, so no character of it hides others. */
+/**
+ * The address and the program of a request. The program's name is untrusted, so its invisible characters are replaced.
+ */
 export function callerOf({ ip: address, headers }: Pick<FastifyRequest, 'ip' | 'headers'>): Caller {
   const program = (headers['user-agent'] ?? '').replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' ').trim();
   return { address, program: program === '' ? undefined : program.slice(0, maxProgram) };
 }
 
-/** The caller, as the access token names it and the client's record confirms. */
+/** The caller, as the access token says and the client's record confirms. */
 export interface Credentials {
   readonly tenant: string;
   readonly clientId: string;
   /** Of a key: the client whose person made it. */
   readonly makerId?: string | undefined;
-  /** What change entries show as actor (contract: how changes are recorded). */
+  /** The actor of its change entries (contract: how changes are recorded). */
   readonly clientName: string;
   readonly scopes: readonly Scope[];
-  /** Of a person who signed in with a company's account: what the OpenID provider knows them by. */
+  /** Of a person who signed in with a company's account: the OpenID provider's id. */
   readonly person?: { readonly issuer: string; readonly subject: string } | undefined;
   /** Of a key: the models that it may call, as `provider/model`. Undefined: those of the tenant. */
   readonly models?: readonly string[] | undefined;
-  /** Of a key: the requests that it may send a second. Undefined: as many as its tenant. */
+  /** Of a key: its requests a second. Undefined: those of its tenant. */
   readonly rate?: number | undefined;
   /** Undefined: all that the scopes permit. */
   readonly restriction?: Restriction | undefined;
-  /** Of a viewer token: who looks, and whether they get files. */
+  /** Of a viewer token: the viewer, and whether they may export. */
   readonly viewer?: { readonly subject: string; readonly mayExport: boolean } | undefined;
 }
 
-/** Who writes documents of which tenant. */
+/** The author of a write. */
 export interface Author extends Pick<Credentials, 'tenant' | 'person'> {
-  /** What change entries show. */
+  /** As in change entries. */
   readonly actor: string;
 }
 
@@ -53,14 +55,14 @@ export function authorOf({ tenant, clientName: actor, person }: Credentials): Au
 }
 
 /**
- * Checks an access token. Returns without a promise where the token was seen before, so that most calls do not wait for
- * the event loop. Throws, or rejects with, an AccessTokenFault. Any other error means that the token could not be checked.
+ * Checks an access token; synchronously for a known one, so that most calls do not wait for the event loop. Throws, or
+ * rejects with, an AccessTokenFault. Any other error means that the token could not be checked.
  */
 export type VerifyAccessToken = (token: string) => Credentials | Promise<Credentials>;
 
 /**
- * Checks a client's id and secret in an `Authorization: Basic` header, which comes from the address. Rejects with an AccessTokenFault,
- * and with rate_limit_exceeded (429) where too many checks have failed.
+ * Checks a client's id and secret in an `Authorization: Basic` header from an address. Rejects with an
+ * AccessTokenFault, and with rate_limit_exceeded (429) after too many failures.
  */
 export type VerifyBasic = (authorization: string, address: string) => Promise<Credentials>;
 
@@ -70,53 +72,53 @@ export type VerifyKey = (tenant: string, key: string, address: string) => Promis
 /** Checks a viewer token. Throws, or rejects with, an AccessTokenFault. */
 export type VerifyViewerToken = (token: string) => Credentials | Promise<Credentials>;
 
-/** Who calls the operations of the console: there a session stands for the access token (contract 13). */
+/** Authentication of the console's operations by a session (contract 13). */
 export interface ConsoleAccess {
-  /** What is wrong with the page that the request comes from, if anything is. */
+  /** What is wrong with the origin of the request; undefined if it is valid. */
   faultOfOrigin(request: FastifyRequest): AnnalsError | undefined;
   /** The caller, by the request's cookie. Rejects with an AccessTokenFault. */
   verify(request: FastifyRequest): Promise<Credentials>;
-  /** What every answer has. */
+  /** Headers of every answer. */
   headers(): Readonly<Record<string, string>>;
 }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The route is that of the console's session: it is reached by that path, as it is written, and by no other. */
+    /** The route is the console's session, which no other path reaches. */
     isOfSession?: boolean;
-    /** Any one of these suffices. A route under `/:tenant` that declares none fails at boot. */
+    /** Any one suffices. A route under `/:tenant` without scopes fails at boot. */
     scopes?: readonly Scope[];
     /**
-     * The route answers a credential that has a restriction with what the restriction shows. A route that does not say so refuses
-     * such a credential: what tells of the whole tenant cannot be forgotten.
+     * The route applies a credential's restriction. Other routes refuse restricted credentials, so that forgetting to
+     * apply one leaks nothing.
      */
     appliesRestriction?: true;
-    /** The route takes keys beside access tokens: a program that cannot renew tokens calls it. */
+    /** The route accepts keys as well as access tokens, for programs that cannot renew tokens. */
     takesKeys?: true;
-    /** The route takes viewer tokens, and nothing else. */
+    /** The route accepts only viewer tokens. */
     isOfViewer?: true;
-    /** The message of this operation's 500, where clients match a certain one. */
+    /** The message of this operation's 500, if clients match a certain one. */
     internalErrorMessage?: string;
-    /** Answers 500 with that message while the database is away, where every other operation is 503 (contract 3). */
+    /** Answers 500 with that message while the database is away; other operations answer 503 (contract 3). */
     hidesOutages?: true;
   }
 
   interface FastifyRequest {
-    /** Throws on a route without scopes: to read it there is a bug. */
+    /** Throws on a route without scopes. */
     readonly credentials: Credentials;
     verifiedCredentials: Credentials | null;
-    /** For an answer that goes on: rejects with an AccessTokenFault once the token or the session has ended. */
+    /** For streams: rejects with an AccessTokenFault once the token or the session has ended. */
     verifyAgain(): Promise<void>;
   }
 }
 
-/** The two faults a token can have, in the words that clients match (contract: authentication). */
+/** The faults of a token, in the words that clients match (contract: authentication). */
 const faults = {
   invalid: { faultstring: 'Invalid access token', errorcode: 'oauth.v2.InvalidAccessToken' },
   expired: { faultstring: 'Access Token expired', errorcode: 'keymanagement.service.access_token_expired' },
 } as const;
 
-/** A request has no valid access token. Its answer is 401 with the fault object. */
+/** A request without a valid access token: 401 with the fault object. */
 export class AccessTokenFault extends Error {
   readonly body: { fault: { faultstring: string; detail: { errorcode: string } } };
 
@@ -129,18 +131,18 @@ export class AccessTokenFault extends Error {
 }
 
 /**
- * What a credential may see of its tenant's change history. Whoever uses it gets, from each read, what a tenant would answer
- * into which only the entries of `query` had been imported, masked (docs/access.md).
+ * The part of the tenant's change history that a credential can see: reads answer as if only the entries of `query`,
+ * masked, had been imported (docs/access.md).
  */
 export interface Restriction {
-  /** As it was written, the outer one first. A credential that is made with a restricted one has a restriction more. */
+  /** As written, outermost first: each credential that a restricted one creates adds a restriction. */
   readonly written: readonly WrittenRestriction[];
-  /** It has no regular expression, and is joined to the caller's query as a tree. */
+  /** Without regular expressions. Joined to the caller's query as a tree. */
   readonly query: Query;
   readonly hide: readonly PathPattern[];
   /** Whether entries show their actors. */
   readonly actors: boolean;
 }
 
-/** Throws validation_violation for a query or a path that may not be in a restriction. */
+/** Throws validation_violation for a query or a path that a restriction cannot have. */
 export type ReadRestriction = (written: readonly WrittenRestriction[]) => Restriction;

@@ -8,7 +8,7 @@ import { ClientGone } from './client-gone.ts';
 import { AccessTokenFault } from './credentials.ts';
 import type { HttpServer } from './http-server-type.ts';
 
-/** Every error but 401 has this body (spec: error message); `details` only where there are any. */
+/** The body of every error but 401 (spec: error message). */
 export const ErrorMessage = Type.Object(
   {
     status: Type.Integer({ minimum: 400, maximum: 599, description: 'The HTTP status code.' }),
@@ -50,7 +50,7 @@ export function errorMessageBody(error: AnnalsError): ErrorMessageBody {
   return body;
 }
 
-/** Gives every error the answer and the body that the contract says. To be called before any route is added. */
+/** Answers errors as the contract says. Call it before any route is added. */
 export function answerErrors(app: HttpServer): void {
   collectMethods(app);
   answerErrorsAs(app, { fault: ({ body }) => body, message: errorMessageBody });
@@ -59,7 +59,7 @@ export function answerErrors(app: HttpServer): void {
   });
 }
 
-/** The bodies of errors, for a protocol that has its own. */
+/** The bodies of errors, for a protocol with its own. */
 export interface ErrorBodies {
   /** Of 401. */
   fault(fault: AccessTokenFault): unknown;
@@ -67,12 +67,12 @@ export interface ErrorBodies {
   message(error: AnnalsError): unknown;
 }
 
-/** Gives the errors of a plugin's routes bodies of their own. Statuses, headers and what is logged are those of every error. */
+/** Gives the errors of a plugin's routes their own bodies. Statuses, headers and logs stay the same. */
 export function answerErrorsAs(app: HttpServer, bodies: ErrorBodies): void {
   app.setErrorHandler((error, request, reply) => answerError(error, request, reply, bodies));
 }
 
-/** What a route has set for the content that the error replaces. */
+/** Headers of the content that the error replaces. */
 const headersOfContent = ['content-disposition', 'content-encoding', 'accept-ranges', 'etag', 'last-modified'];
 
 function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply, bodies: ErrorBodies): FastifyReply {
@@ -85,7 +85,7 @@ function answerError(error: unknown, request: FastifyRequest, reply: FastifyRepl
     error instanceof AnnalsError ? error : (frameworkError(error, request) ?? internalError(error, request));
   if (answer.status >= 500) {
     if (error instanceof ClientGone) request.log.info(error.message);
-    // While a database is away, a warning tells it once for all requests.
+    // While a database is away, the logger merges these warnings.
     else if (answer.status === 503 && !(error instanceof ProgramReplaced))
       request.log.warn({ err: error }, 'request failed');
     else request.log.error({ err: error }, 'request failed');
@@ -93,15 +93,16 @@ function answerError(error: unknown, request: FastifyRequest, reply: FastifyRepl
   return reply.code(answer.status).headers(answer.headers).send(bodies.message(answer));
 }
 
-/** Seconds after which a client may call again while the database is away. */
+/** `Retry-After` in seconds while the database is away. */
 const databaseRetryAfter = '1';
 
-/** Seconds after which a client may call again while the database lacks room, or takes no writes. An operator has to change that. */
+/** `Retry-After` in seconds while the database is full or read-only, which an operator has to change. */
 const limitRetryAfter = '5';
 
 /**
- * A 500 never carries an internal detail; the log line with the same request id does (contract 3). The specification's list of changes is
- * 500 even while the database cannot be reached, is at its limit or takes no writes; it is 503 only while a worker of a cluster is away.
+ * A 500 never has internal details; the log line of its request id does (contract 3). The specification's list of
+ * changes answers 500 even while the database is away, full or read-only, and 503 only while a worker of a cluster is
+ * away.
  */
 function internalError(cause: unknown, request: FastifyRequest): AnnalsError {
   const { internalErrorMessage, hidesOutages = false } = request.routeOptions.config;
@@ -112,8 +113,8 @@ function internalError(cause: unknown, request: FastifyRequest): AnnalsError {
 }
 
 /**
- * The answer where a request fails by no fault of the caller: 503 while the database cannot be reached, is at its limit or takes no writes,
- * and where a part of the program was replaced; otherwise 500.
+ * The answer to a failure that is not the caller's: 503 while the database is away, full or read-only, and after the
+ * program was replaced; otherwise 500.
  */
 export function answerOfFault(cause: unknown): AnnalsError {
   if (isWorkerUnreachable(cause) || isUnreachable(cause)) {
@@ -139,7 +140,7 @@ const messageOfStatus: Readonly<Record<number, [ErrorType, string]>> = {
   404: ['resource_not_found', 'There is nothing at this path.'],
 };
 
-/** Fastify's own errors, in words of ours: its messages may quote what the client sent. */
+/** Fastify's own errors, reworded: its messages may quote what the client sent. */
 function frameworkError(error: unknown, request: FastifyRequest): AnnalsError | undefined {
   if (!isFrameworkError(error)) return undefined;
   const { statusCode = 500 } = error;
@@ -152,7 +153,7 @@ function frameworkError(error: unknown, request: FastifyRequest): AnnalsError | 
   return new AnnalsError(type, message, { cause: error });
 }
 
-/** A body that broke off has no code of Fastify, only a status. */
+/** An aborted body has a status and no code of Fastify. */
 function isFrameworkError(error: unknown): error is FastifyError {
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return false;
   return error.code.startsWith('FST_') || error.code === 'ECONNRESET';

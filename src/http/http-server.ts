@@ -27,56 +27,56 @@ import { compileValidator } from './validation.ts';
 export const maxBodyBytes = 1024 * 1024;
 
 /**
- * Milliseconds in which a client sends its request: long enough for the largest body on a slow line, short enough that idle senders do not
- * pile up.
+ * Milliseconds in which a client must send its request: enough for the largest body on a slow line, short enough to
+ * keep stalled clients from piling up.
  */
 export const maxRequestTime = 120_000;
-/** Milliseconds in which a client sends the request line and the header fields. */
+/** Milliseconds in which a client must send the request line and the header fields. */
 export const maxHeadTime = 60_000;
-/** Milliseconds that a connection stays open between two requests, as `Keep-Alive` tells the client. */
+/** Milliseconds that a connection stays open between two requests, as announced in `Keep-Alive`. */
 export const keepAliveTime = 65_000;
-/** It stays open for so many milliseconds longer: a client that is late would write into a connection that closes. */
+/** Additional milliseconds, so that a late client does not write into a closing connection. */
 const keepAliveMargin = 10_000;
-/** Milliseconds between two looks at requests that have not arrived yet. */
+/** Milliseconds between checks for requests that are late. */
 export const lookForLateRequests = 30_000;
 
 function notUsed(): never {
   throw new Error('a route has no compiler');
 }
 
-/** A server with everything that holds for every module, and no route yet. */
+/** A server with the hooks of all modules, and no route yet. */
 export async function createHttpServer(options: {
   logger: FastifyBaseLogger;
   verifyAccessToken: VerifyAccessToken;
-  /** Left out: clients cannot authenticate by HTTP Basic. */
+  /** Default: no HTTP Basic. */
   verifyBasic?: VerifyBasic | undefined;
-  /** Left out: no route takes keys. */
+  /** Default: no keys. */
   verifyKey?: VerifyKey | undefined;
-  /** Left out: no route is of the viewer. */
+  /** Default: no viewer. */
   verifyViewerToken?: VerifyViewerToken | undefined;
-  /** Left out: there is no console. */
+  /** Default: no console. */
   consoleAccess?: ConsoleAccess | undefined;
-  /** Origins whose pages may call the service; left out: none. */
+  /** Origins whose pages may call the service; default: none. */
   corsOrigins?: readonly string[];
-  /** For which names browsers use HTTPS alone from now on; left out: none. */
+  /** Default: `off`. */
   hsts?: HstsScope;
-  /** Addresses and ranges of proxies, or `loopback`; left out: none. */
+  /** Addresses and ranges of proxies, or `loopback`; default: none. */
   trustedProxies?: readonly string[];
-  /** The path of the public address, under which it answers too; left out: none. */
+  /** The path of the public address, under which it answers too; default: none. */
   basePath?: string;
-  /** Milliseconds until the headers of an answer are sent; left out: 30,000. */
+  /** Milliseconds until the headers of an answer are sent; default: 30,000. */
   requestLimit?: number | undefined;
-  /** Milliseconds in which a client sends its request; left out: 120,000. */
+  /** Milliseconds in which a client must send its request; default: 120,000. */
   requestTimeout?: number | undefined;
-  /** Milliseconds in which a client takes at least a byte of its answer; left out: 60,000. */
+  /** Milliseconds in which a client must read at least a byte of its answer; default: 60,000. */
   maxClientSilence?: number | undefined;
-  /** Left out: nobody has a rate. */
+  /** Default: no limit. */
   requestRates?: RequestRates | undefined;
-  /** Resolves when this process does the upkeep for all on its port; left out: it does from the start. */
+  /** Resolves when this worker is to do the upkeep; default: from the start. */
   upkeepTurn?: Promise<void> | undefined;
-  /** Makes a span of each request; left out: none. A trace that a client sends is handed on all the same. */
+  /** Makes a span of each request; default: none. A client's trace is propagated in either case. */
   tracer?: Tracer | undefined;
-  /** Adds hooks that measure every request; left out: none. */
+  /** Adds hooks that measure every request; default: none. */
   measure?: ((app: HttpServer) => void) | undefined;
 }): Promise<HttpServer> {
   const {
@@ -98,8 +98,8 @@ export async function createHttpServer(options: {
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     childLoggerFactory: requestLoggers(options.tracer),
     genReqId: requestIdOf,
-    // `faultOfHead` measures the request line and the header fields, which the parser counts together. It also answers
-    // a missing Host, because Node would do it without a body.
+    // `faultOfHead` measures the request line and the header fields, which the parser counts together, and checks Host,
+    // which Node would refuse without a body.
     http: {
       maxHeaderSize: maxParsedHead,
       requireHostHeader: false,
@@ -112,10 +112,10 @@ export async function createHttpServer(options: {
     keepAliveTimeout: keepAliveTime,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    // Anybody can write an address into a header, so only that of a known proxy is believed.
+    // Anyone can send an address in a header, so only that of a known proxy is trusted.
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     rewriteUrl: (message) => routableTarget(message, { basePath, hasSessions: consoleAccess !== undefined }),
-    // Without these Fastify would load compilers of its own. Ours are set below.
+    // Keeps Fastify from loading its own compilers; ours are set below.
     schemaController: { compilersFactory: { buildValidator: notUsed, buildSerializer: notUsed } },
     routerOptions: { maxParamLength: maxRequestLine, querystringParser: parseQueryString },
     clientErrorHandler: (error, socket) => answerMalformedRequest(error, socket, logger),
@@ -123,7 +123,7 @@ export async function createHttpServer(options: {
 
   app.decorate('upkeepTurn', options.upkeepTurn);
   app.setValidatorCompiler(compileValidator);
-  // Response schemas are documentation: an answer goes out as its handler made it.
+  // Response schemas are documentation: answers are sent as handlers made them.
   app.setSerializerCompiler(() => JSON.stringify);
   options.measure?.(app);
   traceRequests(app);
@@ -142,33 +142,33 @@ export async function createHttpServer(options: {
     reply.headers(sameForAll);
     done(faultOfHead(request.raw));
   });
-  // Before the token is looked at: a preflight has none, and a page may read why it was refused.
+  // Before the token is checked: a preflight has none, and pages may read why a request was refused.
   await allowOrigins(app, corsOrigins);
   if (consoleAccess !== undefined) guardConsole(app, consoleAccess);
   checkInOrder(app, { verifyAccessToken, verifyBasic, verifyKey, verifyViewerToken, consoleAccess });
   if (requestRates !== undefined) limitRates(app, requestRates);
   compressAnswers(app);
   awaitFirstPieces(app);
-  // Behind these two: the limit lasts until the headers go out.
+  // After these two: the limit lasts until the headers are sent.
   limitRequests(app, requestLimit);
   cutOffSlowClients(app, options.maxClientSilence);
-  // An expectation that nobody knows is let be; Node would refuse it without a body.
+  // Unknown expectations are ignored; Node would refuse them without a body.
   app.server.on('checkExpectation', (message, response) => app.server.emit('request', message, response));
   return app;
 }
 
-/** An id that is safe in a log line and in a header. Any other id is replaced. */
+/** Ids that are safe in a log line and in a header. */
 const safeId = /^[A-Za-z0-9._:-]{1,128}$/;
 
-/** The caller's `x-request-id` where it is safe, otherwise a UUID. */
+/** The caller's `x-request-id` if it is safe, otherwise a UUID. */
 function requestIdOf(message: IncomingMessage): string {
-  const given = message.headers['x-request-id'];
-  return typeof given === 'string' && safeId.test(given) ? given : randomUUID();
+  const id = message.headers['x-request-id'];
+  return typeof id === 'string' && safeId.test(id) ? id : randomUUID();
 }
 
 const maxLoggedPath = 1_000;
 
-/** Logs one line for each request: path without query, status, milliseconds, tenant and client. */
+/** Logs a line for each request: path without query, status, milliseconds, tenant and client. */
 function logRequests(app: HttpServer): void {
   app.addHook('onResponse', (request, reply, done) => {
     request.log.info(
@@ -187,8 +187,8 @@ function logRequests(app: HttpServer): void {
 }
 
 /**
- * Begins an answer that is read while it is sent only when its first piece is there: a failure before it is answered as every error is.
- * Fastify would send the error with the headers of the stream, and no body of ours where these are not of JSON.
+ * Delays a streamed answer until its first piece, so that an earlier failure is answered like every error. Fastify
+ * would send the error with the headers of the stream, and without our body if these are not JSON's.
  */
 function awaitFirstPieces(app: HttpServer): void {
   app.addHook('onSend', (_request, reply, payload, done) => {
@@ -199,7 +199,7 @@ function awaitFirstPieces(app: HttpServer): void {
       payload.off('readable', begin).off('close', begin).off('error', fail);
       reply.raw.off('close', leave);
     };
-    // The request's time may be over, and its answer sent.
+    // The request may have timed out and been answered.
     const finish = (error?: Error) => {
       settle();
       if (reply.raw.headersSent) payload.destroy();
@@ -209,7 +209,7 @@ function awaitFirstPieces(app: HttpServer): void {
     const begin = () => finish();
     const fail = (error: Error) => finish(error);
     const leave = () => void payload.destroy(new ClientGone());
-    // An empty stream is readable too, at its end.
+    // An empty stream becomes readable at its end.
     payload.on('readable', begin).on('close', begin).on('error', fail);
     reply.raw.on('close', leave);
     if (reply.raw.closed) leave();

@@ -12,29 +12,29 @@ export const maxBodyLevels = 100;
 /** JSON values in a body (contract: one tenant cannot stop another). */
 export const maxBodyValues = 100_000;
 
-/** A body of more values is large: it is read and checked in slices, and few of them at once. */
+/** Bodies of more values are large: they are parsed and validated in slices, few at once. */
 export const maxValuesOfSmallBody = 10_000;
 
 /**
- * To decode a longer body and to count its values takes milliseconds, so only one is read in a turn of the loop. A value
- * takes at least a character and a comma, so a large body is always longer.
+ * Decoding a longer body and counting its values takes milliseconds, so only one is read in a turn of the loop. A value
+ * has at least a character and a comma, so a large body is always longer.
  */
 export const maxBytesReadAtOnce = 2 * maxValuesOfSmallBody;
 
-/** To count the values of so many characters takes some tenths of a millisecond. */
+/** Counting the values of so many characters takes tenths of a millisecond. */
 const charactersBetweenPauses = 32 * 1024;
 
-/** A longer body is decoded when it may be worked on, whatever it holds. As text, those that wait would need memory twice. */
+/** Longer bodies are decoded only when they may be processed: waiting as text they would need memory twice. */
 export const maxBytesDecodedAhead = 256 * 1024;
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The operation reads its body itself: compressed ones, and types that are no JSON. */
+    /** The operation reads its body itself: compressed, or of other types than JSON. */
     readsAnyBody?: boolean;
   }
 
   interface FastifyRequest {
-    /** The JSON body as it was written, for modules that keep numbers as they came (contract: how changes are recorded). */
+    /** The text of the JSON body, for modules that keep exact numbers (contract: how changes are recorded). */
     bodyText: string;
   }
 }
@@ -43,8 +43,8 @@ const strictUtf8 = new TextDecoder('utf-8', { fatal: true });
 const largeBodies = new WeakSet<object>();
 
 /**
- * JSON is the only body there is, unless a module adds its own. Keys such as `__proto__` are data: JSON.parse makes them
- * own properties, which harm nobody as long as no code copies by assignment.
+ * Accepts JSON bodies only; modules may add other types. Keys such as `__proto__` are data: JSON.parse makes them own
+ * properties, harmless as long as no code copies by assignment.
  */
 export function acceptJsonBodies(app: HttpServer): void {
   app.decorateRequest('bodyText', '');
@@ -72,12 +72,12 @@ export function acceptJsonOf(app: HttpServer, contentType: string): void {
   });
 }
 
-/** Whether it is a body of so many values that checking all of them takes long. */
+/** Whether the body has so many values that validating it takes long. */
 export function isLargeBody(value: unknown): boolean {
   return typeof value === 'object' && value !== null && largeBodies.has(value);
 }
 
-/** What is wrong with a body before it is read, if anything is. */
+/** What is wrong with a body before it is read; null if nothing is. */
 function unreadableBody({ headers }: FastifyRequest): AnnalsError | null {
   const encoding = headers['content-encoding'] ?? 'identity';
   if (encoding.toLowerCase() !== 'identity') return unsupported('The request body must not be compressed.');
@@ -97,7 +97,7 @@ function takeText(request: FastifyRequest, body: Buffer): void {
   checkMeasure(meter);
 }
 
-/** Keeps the text of a long body; returns how many values it has. */
+/** Keeps the text of a long body. Returns the number of its values. */
 async function takeTextInSlices(request: FastifyRequest, body: Buffer | undefined, slice: TimeSlice): Promise<number> {
   request.bodyText = textOf(body ?? Buffer.alloc(0));
   const meter = new JsonMeter(request.bodyText, { maxDepth: maxBodyLevels, maxValues: maxBodyValues });
@@ -128,14 +128,14 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The parser's own message quotes the body, which may hold a secret.
+    // The parser's message quotes the body, which may contain a secret.
     throw new UnreadableJson();
   }
 }
 
 /**
- * Reads a long body once it is the turn of its tenant: the bodies of many requests may arrive in one turn of the loop. Takes
- * the body out of `unread`, so that nothing refers to its bytes while its text is worked on.
+ * Reads a long body in its tenant's turn, since many bodies may arrive in one turn of the loop. Takes the body out of
+ * `unread`, so that its bytes can be freed while its text is processed.
  */
 async function readInTurn(request: FastifyRequest, unread: Buffer[]): Promise<unknown> {
   const slice = request.work === null ? new TimeSlice() : enterWork(request.work, () => new TimeSlice());
@@ -160,15 +160,15 @@ async function parseLargeBody(request: FastifyRequest, slice: TimeSlice): Promis
 }
 
 /**
- * The text of the body, for operations that need its values no more once they are checked. The values of a large body take
- * ten times the memory of its text, so they are dropped.
+ * The text of the body, for operations that no longer need its validated values. These are dropped: they take ten times
+ * the memory of the text.
  */
 export function textAlone(request: FastifyRequest): string {
   request.body = undefined;
   return request.bodyText;
 }
 
-/** The body is no JSON text. Protocols with codes of their own tell this from a body whose content is wrong. */
+/** The body is not JSON. Protocols with error codes of their own distinguish this from invalid content. */
 export class UnreadableJson extends AnnalsError {
   constructor(message = 'The request body is not valid JSON.') {
     super('validation_violation', message);
@@ -183,7 +183,7 @@ function unsupported(message: string): AnnalsError {
   return new AnnalsError('unsupported_media_type', message);
 }
 
-/** For searches: a request without a body counts as one with `{}`, which has no filter (contract 10). */
+/** For searches: a missing body counts as `{}`, which has no filter (contract 10). */
 export const optionalBody: preValidationHookHandler = (request, _reply, done) => {
   if (request.body === undefined) request.body = {};
   done();

@@ -3,16 +3,16 @@ import { mask } from '../core/sealing.ts';
 import { currentTrace } from '../core/trace.ts';
 import { isAtLimit, isReadOnly, isUnreachable, isWorkerUnreachable } from '../postgres/connections/unreachable.ts';
 
-/** Milliseconds that a line waits for others at most. */
+/** Maximum milliseconds that a line is buffered. */
 const maxWait = 50;
-/** Characters that wait for no more. To hand a batch to the thread that writes it costs the same, however long it is. */
+/** Characters after which the buffer is written. A write costs the same however long it is. */
 const batchLength = 16_384;
-/** At the start of a line that nobody should wait for. */
+/** Lines that are written at once. */
 const urgent = /^\{"level":"(?:warn|error|fatal)"/m;
 
 /**
- * Writes lines to a file descriptor and lets nobody wait for it. To write a line takes more processor time than to make
- * it, so lines are collected for a moment. A warning and an error go out at once, with the lines before them.
+ * Writes lines to a file descriptor asynchronously. Writing a line takes more processor time than making it, so lines
+ * are buffered briefly; a warning or an error flushes the buffer.
  */
 export class LogStream implements DestinationStream {
   readonly #fd: number;
@@ -28,7 +28,7 @@ export class LogStream implements DestinationStream {
     });
   }
 
-  /** Takes one or more lines. Returns false when it wants no more until its next `drain`. */
+  /** Takes one or more lines. Returns false when it is full until its next `drain`. */
   write(lines: string): boolean {
     this.#lines += lines;
     if (this.#lines.length >= batchLength || urgent.test(lines)) this.#flush();
@@ -40,7 +40,7 @@ export class LogStream implements DestinationStream {
     this.#destination.once(event, listener);
   }
 
-  /** Writes what is left before it returns. */
+  /** Writes the rest synchronously. */
   flushSync(): void {
     this.#destination.flushSync();
     destination({ fd: this.#fd, sync: true }).write(this.#takeLines());
@@ -61,7 +61,7 @@ export class LogStream implements DestinationStream {
 
 let stderr: LogStream | undefined;
 
-/** Writes to stderr, which is where the log goes (contract: settings). A process that exits writes what is left. */
+/** Writes to stderr, the destination of the log (contract: settings). Flushed at the exit of the process. */
 export function logStream(): LogStream {
   if (stderr === undefined) {
     const stream = new LogStream(2);
@@ -71,26 +71,25 @@ export function logStream(): LogStream {
   return stderr;
 }
 
-// Milliseconds. A state ends when its line has not come for so long.
+/** Milliseconds without the line after which a state ends. */
 const quiet = 10_000;
 const everyMinute = 60_000;
-const lookEvery = 5_000;
-/** More states at a time are written line by line. */
+const checkEvery = 5_000;
+/** Lines of further states are not merged. */
 const maxStates = 100;
 
 interface State {
-  /** Writes the line with the number of lines that were left out. */
-  write(leftOut: number): void;
-  leftOut: number;
+  /** Writes the line with the number of its repetitions. */
+  write(repeated: number): void;
+  repeated: number;
   lastAt: number;
   writtenAt: number;
 }
 
 /**
- * While the database or a worker of a cluster is away, or takes no writes, everything that needs it fails each second in the same words.
- * Of such warnings the first is written at once; those that follow are counted, and a line tells their number (`repeated`) each minute
- * and at the end.
- * Errors are never left out: the answer 500 of a request has its own line.
+ * While the database or a worker of a cluster is away, or read-only, everything that needs it fails with the same
+ * warning. The first one is written at once; repetitions are counted, and a line has their number (`repeated`) each
+ * minute and at the end. Errors are never merged: each 500 has its own line.
  */
 class RepeatedLines {
   readonly #states = new Map<string, State>();
@@ -108,23 +107,23 @@ class RepeatedLines {
     const now = performance.now();
     const known = this.#states.get(key);
     if (known !== undefined) {
-      known.leftOut += 1;
+      known.repeated += 1;
       known.lastAt = now;
       return;
     }
     method.apply(logger, args);
     if (this.#states.size >= maxStates) return;
     const write = (repeated: number) => method.apply(logger, [{ ...fields, repeated }, message]);
-    this.#states.set(key, { write, leftOut: 0, lastAt: now, writtenAt: now });
-    this.#timer ??= setInterval(() => this.#look(performance.now()), lookEvery).unref();
+    this.#states.set(key, { write, repeated: 0, lastAt: now, writtenAt: now });
+    this.#timer ??= setInterval(() => this.#check(performance.now()), checkEvery).unref();
   }
 
-  #look(now: number): void {
+  #check(now: number): void {
     for (const [key, state] of this.#states) {
       const isOver = now - state.lastAt >= quiet;
-      if (state.leftOut > 0 && (isOver || now - state.writtenAt >= everyMinute)) {
-        state.write(state.leftOut);
-        state.leftOut = 0;
+      if (state.repeated > 0 && (isOver || now - state.writtenAt >= everyMinute)) {
+        state.write(state.repeated);
+        state.repeated = 0;
         state.writtenAt = now;
       }
       if (isOver) this.#states.delete(key);
@@ -135,10 +134,10 @@ class RepeatedLines {
   }
 }
 
-/** How an error tells that the database is not as it should be, for all who ask it. */
+/** Errors of the database's state, the same for all callers. */
 const states = [isUnreachable, isWorkerUnreachable, isAtLimit, isReadOnly];
 
-/** The worker that an error of the coordinator names. The words around it differ from one second to the next. */
+/** The worker that an error of the coordinator names; the rest of the message varies. */
 function workerOf({ message }: Error): string {
   return message.match(/@\S+:\d+/)?.[0] ?? '';
 }
@@ -165,8 +164,8 @@ const secretFields: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Writes JSON lines to stderr (contract: settings). No code logs a header, a body or a query. The redaction is there in
- * case some code does. `worker`: the number of the process, for each of its lines.
+ * Writes JSON lines to stderr (contract: settings). No code logs a header, a body or a query; the redaction is a second
+ * line of defence. `worker`: the number of the process, in each line.
  */
 export function createLogger(level: string, stream: DestinationStream = logStream(), worker?: number): Logger {
   const repeated = new RepeatedLines();
@@ -192,16 +191,16 @@ export function createLogger(level: string, stream: DestinationStream = logStrea
 /** The number of pino's level `warn`. */
 const warning = 40;
 
-/** Loggers whose lines have the id of a trace anyway. */
+/** Loggers whose lines already have a trace's id. */
 const bound = new WeakSet<object>();
 
-/** Notes that the lines of a logger have `trace_id`, so that no line has it twice. */
+/** Marks a logger whose lines have `trace_id`, so that no line has it twice. */
 export function bindTrace<Bound extends object>(logger: Bound): Bound {
   bound.add(logger);
   return logger;
 }
 
-/** Lines of work that belongs to a trace have its id, whichever code logs them. */
+/** Adds the id of the current trace to each line. */
 function traceFields(_fields: object, _level: number, logger: object): object {
   const trace = currentTrace();
   return trace === undefined || bound.has(logger) ? noFields : { trace_id: trace.traceId };
@@ -212,7 +211,7 @@ const noFields = {};
 let lastSecond = Number.NaN;
 let textOfSecond = '';
 
-/** The same text as Date.toISOString. Lines of the same second share most of it. */
+/** Date.toISOString, cached per second. */
 function timeText(now: number): string {
   const second = Math.floor(now / 1000);
   if (second !== lastSecond) {
@@ -223,8 +222,8 @@ function timeText(now: number): string {
 }
 
 /**
- * Redacts fields by name, down to `levels`. Pino's own redaction parses each path again for each line. Fields without a
- * secret, as those of each request, are returned as they are: a copy of them would only be garbage.
+ * Redacts fields by name, down to `levels`; Pino's own redaction parses each path again for each line. Fields without a
+ * secret, the usual case, are returned without a copy.
  */
 function redact(fields: Record<string, unknown>, levels: number): Record<string, unknown> {
   if (!hasSecret(fields, levels)) return fields;
@@ -251,8 +250,8 @@ function isPlainObject(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * Keeps only these fields of an error. An error of the database has values of rows in `detail` and `where`; one of an
- * HTTP client may have the whole request with its headers.
+ * Only these fields of an error: `detail` and `where` of the database have values of rows, and an HTTP client's error
+ * may have the whole request.
  */
 function describeError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { message: 'something other than an error was thrown' };

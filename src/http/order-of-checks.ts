@@ -18,7 +18,7 @@ import { insufficientScopes, type Scope } from './scopes.ts';
 
 /**
  * The order of checks on every call (contract: authentication): token (401), path syntax (400), the token's tenant
- * (403), scope and restriction (403), then the rest. It runs before Fastify looks at content type, body and query.
+ * (403), scope and restriction (403), then the rest. Runs before Fastify checks content type, body and query.
  */
 export function checkInOrder(
   app: HttpServer,
@@ -36,7 +36,10 @@ export function checkInOrder(
     consoleAccess?: ConsoleAccess | undefined;
   },
 ): void {
-  /** By the session alone below the path of the console, by a viewer token alone for the viewer, and by the header alone elsewhere. */
+  /**
+   * Only by the session under the console's path, only by a viewer token for the viewer, and only by the header
+   * elsewhere.
+   */
   function verify(request: FastifyRequest): Credentials | Promise<Credentials> {
     if (request.routeOptions.config.isOfViewer === true) return verifyOfViewer(request);
     if (consoleAccess !== undefined && consoleTargetOf(request.raw) !== undefined) return consoleAccess.verify(request);
@@ -52,7 +55,7 @@ export function checkInOrder(
   }
 
   function verifyOfViewer(request: FastifyRequest): Credentials | Promise<Credentials> {
-    // A session has the operations themselves.
+    // Sessions use the operations themselves.
     if (consoleTargetOf(request.raw) !== undefined) throw nothingAtThisPath();
     const token = bearerToken(request.headers.authorization);
     if (verifyViewerToken === undefined) throw new AccessTokenFault('invalid');
@@ -66,7 +69,8 @@ export function checkInOrder(
   app.decorateRequest('verifiedCredentials', null);
   app.decorateRequest('credentials', {
     getter(this: FastifyRequest): Credentials {
-      if (this.verifiedCredentials === null) throw new Error('This route declares no scopes, so nobody was asked for.');
+      if (this.verifiedCredentials === null)
+        throw new Error('This route declares no scopes, so it has no credentials.');
       return this.verifiedCredentials;
     },
   });
@@ -94,7 +98,7 @@ export function checkInOrder(
   });
 }
 
-/** A forgotten declaration would open a tenant's data to everybody, so it stops the start instead. */
+/** Fails at boot: a forgotten declaration would expose a tenant's data. */
 function refuseUnguardedRoute(route: RouteOptions): void {
   const underTenant = route.url.split('/').includes(':tenant');
   const guarded = (route.config?.scopes ?? []).length > 0;
@@ -111,10 +115,10 @@ function bearerToken(authorization: string | undefined): string {
 
 function admitAnybody(request: FastifyRequest): AnnalsError | undefined {
   if (pathIsMalformed(request.raw)) return malformedPath();
-  // Below the path of the console there are the session and the operations, and no page or document.
+  // Under the console's path are its session and the operations, but no pages or documents.
   const target = request.routeOptions.config.isOfSession === true ? 'session' : undefined;
   const isReachable = consoleTargetOf(request.raw) === target;
-  // Told here already, or the body of a request to nowhere would be read, and its faults told instead.
+  // Before the body is read, whose faults would be reported instead.
   if (request.is404) return noSuchOperation(request);
   return isReachable ? undefined : nothingAtThisPath();
 }
@@ -128,8 +132,8 @@ function admit(request: FastifyRequest, credentials: Credentials, scopes: readon
     });
   }
   const sufficient = scopes.some((scope) => credentials.scopes.includes(scope));
-  const isTold = credentials.restriction === undefined || request.routeOptions.config.appliesRestriction === true;
-  if (credentials.tenant !== tenant || !sufficient || !isTold) return insufficientScopes();
+  const isApplied = credentials.restriction === undefined || request.routeOptions.config.appliesRestriction === true;
+  if (credentials.tenant !== tenant || !sufficient || !isApplied) return insufficientScopes();
   request.verifiedCredentials = credentials;
   return undefined;
 }

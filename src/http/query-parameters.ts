@@ -2,9 +2,9 @@ import { type TInteger, type TSchema, Type } from 'typebox';
 import { compiledOnce } from '../core/compiled-once.ts';
 import { AnnalsError, type ErrorDetail } from '../core/errors.ts';
 
-/** A value that is not percent-encoded UTF-8. It is an error only where an operation reads its parameter. */
+/** A value that is not percent-encoded UTF-8: an error only if an operation reads its parameter. */
 export class MalformedValue {
-  /** Where the first wrong escape stands: 1-based, in characters of the decoded text before it. */
+  /** Of the first invalid escape: 1-based, in decoded characters. */
   readonly position: number;
 
   constructor(encoded: string) {
@@ -18,8 +18,8 @@ type QueryValue = string | MalformedValue;
 export type QueryParameters = Record<string, QueryValue[] | undefined>;
 
 /**
- * Splits a query string and decodes it strictly. A value that is not UTF-8, a lone surrogate for example, becomes a
- * MalformedValue. A lenient parser would keep its escapes as text.
+ * Splits a query string and decodes it strictly. A value that is not UTF-8, for example a lone surrogate, becomes a
+ * MalformedValue; a lenient parser would keep its escapes as text.
  */
 export function parseQueryString(text: string): QueryParameters {
   const parameters: QueryParameters = Object.create(null);
@@ -78,7 +78,7 @@ interface ParameterSchema {
   default?: unknown;
   'x-message'?: string;
   'x-message-above'?: string;
-  /** This parameter is ignored where one of these is present (contract: pagination, cursor mode). */
+  /** The parameter is ignored if one of these is present (contract: pagination, cursor mode). */
   'x-ignored-with'?: readonly string[];
 }
 
@@ -91,8 +91,8 @@ type ParameterReading = { value: unknown } | { message: string };
 type ReadText = (text: string) => ParameterReading;
 
 /**
- * Compiles a route's query schema to a strict reader. A parameter that is given twice is an error. Unknown parameters are
- * ignored. Only the digits of an integer are converted (contract: errors).
+ * Compiles a route's query schema to a strict reader. Duplicate parameters are errors, unknown ones are ignored. Only
+ * the digits of an integer are converted (contract: errors).
  */
 export function compileQueryReader(schema: TSchema): (query: unknown) => { value: unknown } | { error: AnnalsError } {
   const { properties, required = [] } = schema as TSchema & QuerySchema;
@@ -122,14 +122,14 @@ export function compileQueryReader(schema: TSchema): (query: unknown) => { value
 
 function readParameter(
   name: string,
-  given: QueryParameters[string],
+  values: QueryParameters[string],
   required: boolean,
   fallback: unknown,
   readText: ReadText,
 ): ParameterReading {
-  if (given === undefined) return required ? { message: `${name} is required` } : { value: fallback };
-  const [text] = given;
-  if (text === undefined || given.length > 1) return { message: `${name} must be given once` };
+  if (values === undefined) return required ? { message: `${name} is required` } : { value: fallback };
+  const [text] = values;
+  if (text === undefined || values.length > 1) return { message: `${name} must be given once` };
   if (text instanceof MalformedValue) {
     return { message: `At position ${text.position}: expected percent-encoded UTF-8` };
   }
@@ -145,7 +145,7 @@ function textReader(name: string, property: TSchema & ParameterSchema): ReadText
     said ?? (values === undefined ? `${name} is not valid` : `${name} must be one of ${values.join(', ')}`);
   return (text) => {
     if (!check().Check(text)) return { message };
-    // PostgreSQL stores NUL in no text, so no value has it.
+    // PostgreSQL cannot store NUL.
     const nul = text.indexOf('\0');
     if (nul === -1) return { value: text };
     return { message: `At position ${[...text.slice(0, nul)].length + 1}: expected a character of Unicode, found NUL` };
@@ -168,15 +168,15 @@ interface QueryIntegerOptions {
   maximum: number;
   default?: number;
   description?: string;
-  /** The message for anything but such a number, where clients match a certain one. */
+  /** The message for anything else, if clients match a certain one. */
   message?: string;
   /** The message for a number above the maximum. Default: `message`. */
   messageAbove?: string;
 }
 
 /**
- * A number in a query string is decimal digits alone (contract: errors). This is the schema, for `Type.Optional` and
- * the OpenAPI document; `query-parameters.ts` reads the value, without any coercion.
+ * The schema of an integer in a query string, which has decimal digits only (contract: errors). `compileQueryReader`
+ * reads it without coercion.
  */
 export function queryInteger({ message, messageAbove, ...options }: QueryIntegerOptions): TInteger {
   return Type.Integer({
@@ -186,7 +186,7 @@ export function queryInteger({ message, messageAbove, ...options }: QueryInteger
   });
 }
 
-/** The number that these digits write, or undefined: `1.0`, `+1`, `1e1`, ` 1` and the empty string are none. */
+/** The number of these digits; undefined for `1.0`, `+1`, `1e1`, ` 1` and the empty string. */
 function decimalDigits(text: string): number | undefined {
   return /^[0-9]+$/.test(text) ? Number(text) : undefined;
 }

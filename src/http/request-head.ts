@@ -6,10 +6,10 @@ import { operationOfConsole } from './cors.ts';
 const malformedPaths = new WeakSet<IncomingMessage>();
 
 /**
- * Makes every target routable. The router would refuse a path that does not decode before the token is checked, but the
- * contract wants 401 first. So this replaces the percent signs of such a path, and `pathIsMalformed` says so later. A path
- * with U+0000 is malformed too: no id has that character, and PostgreSQL would fail at it. The target is returned without
- * the path of the public address, and, with `hasSessions`, without the path that stands before an operation of the console.
+ * Makes every target routable. The router would refuse a malformed path before the token is checked, but the contract
+ * requires 401 first. So this replaces the percent signs of such a path, which `pathIsMalformed` reports later. A path
+ * with U+0000 is malformed too, since PostgreSQL cannot store it. The path of the public address is removed, and with
+ * `hasSessions` the console's path before an operation.
  */
 export function routableTarget(
   message: IncomingMessage,
@@ -28,13 +28,13 @@ export function pathIsMalformed(message: IncomingMessage): boolean {
   return malformedPaths.has(message);
 }
 
-/** The path without its query, which no log line may show. */
+/** The path without the query, which must not be logged. */
 export function pathOf(target: string): string {
   const queryStart = target.indexOf('?');
   return queryStart === -1 ? target : target.slice(0, queryStart);
 }
 
-/** Whether the path decodes to text that PostgreSQL can hold. */
+/** Whether the path decodes to text that PostgreSQL can store. */
 function decodes(path: string): boolean {
   try {
     return !decodeURIComponent(path).includes('\u0000');
@@ -43,16 +43,16 @@ function decodes(path: string): boolean {
   }
 }
 
-/** In bytes, without the line's end: a long `q` of emoji fits (contract: errors). */
+/** Bytes without the line's end: enough for a long `q` of emoji (contract: errors). */
 export const maxRequestLine = 64 * 1024;
 
-/** In bytes, each field with its colon, its blank and its line's end. */
+/** Bytes, including each field's colon, blank and line's end. */
 export const maxHeaderFields = 32 * 1024;
 
-/** What the parser reads at most of both together, more than both may have, so that most answers name the right one. */
+/** Bytes of both that the parser reads: more than allowed, so that most errors name the right limit. */
 export const maxParsedHead = 256 * 1024;
 
-/** What is wrong with the request line or the header fields, whatever the path and the token. */
+/** What is wrong with the request line or the header fields, regardless of path and token. */
 export function faultOfHead(message: IncomingMessage & { originalUrl?: string }): AnnalsError | undefined {
   if (requestLineLength(message) > maxRequestLine) return requestLineTooLong();
   let length = 0;
@@ -67,7 +67,7 @@ export function faultOfHead(message: IncomingMessage & { originalUrl?: string })
   }
   if (length > maxHeaderFields) return headerFieldsTooLarge();
   if (hosts === 0 && message.httpVersion === '1.1') return malformed('The request has no Host header.');
-  // Node takes the first one, a proxy may take another one.
+  // Node uses the first one, a proxy may use another.
   if (hosts > 1) return malformed('The request has more than one Host header.');
   if (authorizations > 1) return malformed('The request has more than one Authorization header.');
   return undefined;
@@ -91,7 +91,7 @@ function malformed(message: string): AnnalsError {
   return new AnnalsError('validation_violation', message);
 }
 
-/** Bytes of the request line as sent: the parser refuses a target that is not ASCII. */
+/** Bytes as sent: the parser refuses targets that are not ASCII. */
 function requestLineLength({ method = '', originalUrl, url = '' }: IncomingMessage & { originalUrl?: string }): number {
   return method.length + 1 + (originalUrl ?? url).length + 1 + 'HTTP/1.1'.length;
 }

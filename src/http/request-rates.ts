@@ -5,48 +5,51 @@ import type { Database } from '../postgres/database.ts';
 import type { Credentials } from './credentials.ts';
 import type { HttpServer } from './http-server-type.ts';
 
-/** The requests a second of one of a tenant's keys, or of all of the tenant. */
-export interface RequestRate {
+/** The rate of a tenant's key, or of the tenant. */
+interface RequestRate {
   readonly tenant: string;
-  /** Left out: all requests of the tenant. */
+  /** Undefined: all requests of the tenant. */
   readonly key?: string;
   /** Requests a second. */
   readonly rate: number;
 }
 
-/** Takes up to `portion` requests from the bucket of the rate; `seconds` is how long until there is one, if there was none. */
-export type TakePortion = (of: RequestRate, portion: number) => Promise<{ granted: number; seconds: number }>;
+/**
+ * Takes up to `portion` tokens from the bucket of the rate; `seconds` is the time until the next token if it is empty.
+ */
+export type TakePortion = (rate: RequestRate, portion: number) => Promise<{ granted: number; seconds: number }>;
 
-export interface RequestRatesOptions {
-  /** Requests a second of a tenant; undefined: as many as come. */
+interface RequestRatesOptions {
+  /** Requests a second of a tenant; undefined: unlimited. */
   tenantRate: number | undefined;
   take: TakePortion;
   onUnreachable: (error: unknown) => void;
-  /** Milliseconds since any moment. */
+  /** A monotonic clock in milliseconds. */
   elapsed: () => number;
 }
 
-/** How much of a rate a process takes ahead, and how long that counts (milliseconds). */
+/** Milliseconds of a rate whose tokens a process prefetches, and for which they are valid. */
 export const portionTime = 100;
 
-/** How long a request waits for the database, and how long nobody asks it again afterwards (milliseconds). */
+/** Milliseconds that a request waits for the database, and before the next attempt after a failure. */
 const maxWait = 1_000;
 
-/** How long a bucket that is empty is not asked again, at least (milliseconds). */
+/** Minimum milliseconds before an empty bucket is queried again. */
 const minRest = 25;
 
+/** Prefetched tokens of a rate. */
 interface Portion {
   left: number;
-  /** What the last one had when the process got it. */
+  /** The tokens of the last portion. */
   size: number;
   until: number;
-  /** Until when nobody asks the database: it has nothing left, or cannot be asked. */
+  /** No query before: the bucket is empty, or the database unreachable. */
   restUntil: number;
   isReachable: boolean;
   taking: Promise<void> | undefined;
 }
 
-/** Counts requests of tenants and of keys against rates that hold over all processes. */
+/** Limits requests of tenants and keys by rates that hold over all processes. */
 export class RequestRates {
   readonly #options: RequestRatesOptions;
   readonly #elapsed: () => number;
@@ -57,7 +60,7 @@ export class RequestRates {
     this.#elapsed = options.elapsed;
   }
 
-  /** The rates that a request counts against. That of a key is the first: what it refuses takes nothing from the tenant. */
+  /** The rates of a request. The key's first, so that a refusal takes nothing from the tenant. */
   of({ tenant, clientId: key, rate }: Pick<Credentials, 'tenant' | 'clientId' | 'rate'>): RequestRate[] {
     const { tenantRate } = this.#options;
     return [
@@ -66,20 +69,23 @@ export class RequestRates {
     ];
   }
 
-  /** Whether the request is within what the process has taken ahead. */
-  #hasPortion(of: RequestRate): boolean {
+  /** Takes a prefetched token, if there is one. */
+  #takeToken(of: RequestRate): boolean {
     const portion = this.#portions.get(nameOf(of));
     if (portion === undefined || portion.left === 0 || this.#elapsed() > portion.until) return false;
     portion.left -= 1;
     return true;
   }
 
-  /** Takes of what the process has taken ahead, or waits for a further portion. Rejects with rate_limit_exceeded (429) where the rate is used. */
+  /**
+   * Takes a prefetched token, or waits for the next portion. Rejects with rate_limit_exceeded (429) if the rate is used
+   * up.
+   */
   async admit(of: RequestRate): Promise<void> {
     const portion = this.#portionOf(of);
-    while (!this.#hasPortion(of)) {
+    while (!this.#takeToken(of)) {
       if (portion.taking === undefined) {
-        if (portion.restUntil > this.#elapsed()) this.#refuseOrGoOn(of, portion);
+        if (portion.restUntil > this.#elapsed()) this.#refuseOrRenew(of, portion);
         else portion.taking = this.#take(of, portion);
       }
       await portion.taking;
@@ -98,8 +104,8 @@ export class RequestRates {
       const { granted, seconds } = await within(maxWait, this.#options.take(of, portionSize(of)));
       const now = this.#elapsed();
       portion.isReachable = true;
-      // Old portions must not add up to more than the rate. Requests that wait for this one get it all the same.
-      this.#give(portion, granted, Math.max(begun + portionTime, now + 10));
+      // Portions expire, so that they never add up to more than the rate; waiting requests still get this one.
+      this.#grant(portion, granted, Math.max(begun + portionTime, now + 10));
       if (granted < portionSize(of)) portion.restUntil = now + Math.max(minRest, seconds * 1000);
     } catch (error) {
       this.#options.onUnreachable(error);
@@ -110,15 +116,15 @@ export class RequestRates {
     }
   }
 
-  /** While the database cannot be asked, the last portion is there again each time a portion's time is over. */
-  #refuseOrGoOn(of: RequestRate, portion: Portion): void {
+  /** While the database is unreachable, the last portion is renewed each time it expires. */
+  #refuseOrRenew(of: RequestRate, portion: Portion): void {
     const now = this.#elapsed();
     if (portion.isReachable) throw refusal(of, portion.restUntil - now);
     if (portion.until > now) throw refusal(of, portion.until - now);
-    this.#give(portion, portion.size, now + portionTime);
+    this.#grant(portion, portion.size, now + portionTime);
   }
 
-  #give(portion: Portion, granted: number, until: number): void {
+  #grant(portion: Portion, granted: number, until: number): void {
     portion.left = granted;
     if (granted > 0) portion.size = granted;
     portion.until = until;
@@ -141,16 +147,16 @@ function refusal({ key, rate }: RequestRate, wait: number): AnnalsError {
   });
 }
 
-/** Refuses requests beyond a rate of their key or tenant with 429. To be called after the hook that checks the token. */
+/** Refuses requests beyond a rate of their key or tenant with 429. Call it after the hook that checks the token. */
 export function limitRates(app: HttpServer, rates: RequestRates): void {
-  async function admit(wanted: readonly RequestRate[]): Promise<void> {
-    for (const of of wanted) await rates.admit(of);
+  async function admit(limits: readonly RequestRate[]): Promise<void> {
+    for (const limit of limits) await rates.admit(limit);
   }
 
   app.addHook('onRequest', ({ verifiedCredentials }, _reply, done) => {
-    const wanted = verifiedCredentials === null ? [] : rates.of(verifiedCredentials);
-    if (wanted.length === 0) done();
-    else admit(wanted).then(() => done(), done);
+    const limits = verifiedCredentials === null ? [] : rates.of(verifiedCredentials);
+    if (limits.length === 0) done();
+    else admit(limits).then(() => done(), done);
   });
 }
 
@@ -162,7 +168,7 @@ export function createTakePortion(db: Database): TakePortion {
         from tenant_rate_take(${tenant}, ${key}, ${rate}::double precision, ${portion}::integer)
     `.execute(db);
     const [row] = rows;
-    if (row === undefined) throw new Error('tenant_rate_take gave no row');
+    if (row === undefined) throw new Error('tenant_rate_take returned no row');
     return row;
   };
 }

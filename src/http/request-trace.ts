@@ -6,13 +6,13 @@ import { bindTrace } from './logger.ts';
 
 interface RequestTrace {
   readonly context: TraceContext;
-  /** Undefined where spans are not exported. */
+  /** Undefined if spans are not exported. */
   readonly span: Span | undefined;
 }
 
 const traces = new WeakMap<IncomingMessage, RequestTrace>();
 
-/** The logger of a request. Its lines have the id of the trace, which begins here. */
+/** Begins the trace of each request; its logger's lines have the id. */
 export function requestLoggers(tracer: Tracer | undefined): NonNullable<FastifyServerOptions['childLoggerFactory']> {
   return (logger, bindings, options, message) => {
     const trace = beginTrace(message, tracer);
@@ -22,7 +22,7 @@ export function requestLoggers(tracer: Tracer | undefined): NonNullable<FastifyS
   };
 }
 
-/** Probes come every few seconds and are no part of anybody's trace. */
+/** Probes are frequent and not traced. */
 const probes = '/health/';
 
 function beginTrace(message: IncomingMessage, tracer: Tracer | undefined): RequestTrace | undefined {
@@ -35,10 +35,7 @@ function beginTrace(message: IncomingMessage, tracer: Tracer | undefined): Reque
   return { context: span.context, span };
 }
 
-/**
- * Makes the trace of a request the current one while the request is worked on, and ends its span. To be called before
- * routes are added.
- */
+/** Makes the trace of a request the current one during its work, and ends its span. Call it before routes are added. */
 export function traceRequests(app: HttpServer): void {
   app.addHook('onRequest', (request, reply, done) => {
     const span = traces.get(request.raw)?.span;

@@ -6,20 +6,20 @@ import { maxBytesReadAtOnce } from './json-body.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Ends the time in which long computations of other tenants leave the request room. */
+    /** Stops counting the request as short work. */
     endShortWork: (() => void) | undefined;
   }
 }
 
 /**
- * Lets long computations of other tenants leave room for requests without a long body, until their answer begins. A request that calls a
- * provider, which may take minutes, has room until its body is checked.
+ * Counts requests without a long body as short work, for which long computations of other tenants leave room, until
+ * their answer begins; a call of a provider, which may take minutes, until its body is validated.
  */
 export function countShortRequests(app: HttpServer): void {
   app.decorateRequest('endShortWork');
   app.addHook('onRequest', (request, reply, done) => {
     if (!hasLongBody(request)) {
-      // Nobody knows the tenant yet.
+      // The tenant is not known yet.
       request.endShortWork = beginShortWork('');
       reply.raw.once('close', () => request.endShortWork?.());
     }
@@ -46,14 +46,13 @@ function hasLongBody({ headers }: FastifyRequest): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > maxBytesReadAtOnce;
 }
 
-/** Milliseconds after which a turn of the event loop begins no further request. */
+/** Milliseconds after which a turn of the event loop begins no more requests. */
 export const maxTurnOfRequests = 8;
 
 /**
- * Lets a turn of the event loop begin only so many requests as it has time for; the others begin in the next turns, in the
- * order in which they came. Without that, the loop would begin and answer in one turn all requests that have arrived, be
- * they hundreds. A request that waits has cost no more than the reading of its head. To be called before other hooks are
- * added, apart from those that measure.
+ * Limits the requests that a turn of the event loop begins; the others begin in the next turns, in order. Otherwise the
+ * loop would begin and answer all arrived requests, perhaps hundreds, in one turn. A waiting request has cost only the
+ * parsing of its head. Call it before other hooks are added, except those that measure.
  */
 export function beginRequestsInTurns(app: HttpServer): void {
   const waiting: (() => void)[] = [];
@@ -69,7 +68,7 @@ export function beginRequestsInTurns(app: HttpServer): void {
   function beginNext(): void {
     waiting.shift()?.();
     if (waiting.length === 0) return;
-    // What the request does at once counts too: it is done before the next tick.
+    // Includes the request's synchronous work, which is done before the next tick.
     if (isOver()) setImmediate(beginWaiting);
     else process.nextTick(beginNext);
   }
@@ -83,7 +82,7 @@ export function beginRequestsInTurns(app: HttpServer): void {
     if (waiting.length === 1) setImmediate(beginWaiting);
   }
 
-  // Before Fastify, which takes several times as long to begin a request as Node takes to read its head.
+  // Before Fastify, whose start of a request takes several times as long as parsing its head.
   const listeners = app.server.listeners('request');
   app.server.removeAllListeners('request');
   app.server.on('request', (message: IncomingMessage, response: ServerResponse) =>
@@ -92,7 +91,7 @@ export function beginRequestsInTurns(app: HttpServer): void {
       for (const listener of listeners) Reflect.apply(listener, app.server, [message, response]);
     }),
   );
-  // Where `localhost` has several addresses, Fastify has a server for each, and shows only the first.
+  // If `localhost` has several addresses, Fastify has a server for each, and exposes only the first.
   app.addHook('onRequest', ({ raw }, _reply, done) => {
     if (admitted.has(raw)) done();
     else beginInTurn(done);

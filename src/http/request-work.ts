@@ -9,17 +9,17 @@ import type { HttpServer } from './http-server-type.ts';
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**
-     * What a request of this operation is: it reads, it writes, it calls a provider, which may take minutes, or it follows the
-     * feed. Left out: it reads where its method is GET or its path ends with /search, else it writes.
+     * The kind of the operation: it reads, writes, calls a provider, which may take minutes, or follows the feed.
+     * Default: `reads` for GET and paths ending in /search, else `writes`.
      */
     work?: 'reads' | 'writes' | 'calls' | 'follows';
   }
 
   interface FastifyRequest {
-    /** What the request's statements belong to; null before its client is known. */
+    /** The work of the request's statements; null before its client is known. */
     work: Work | null;
-    /** Work that may go on after the client has gone: until then it keeps the request's place in its share. */
-    placeHeldUntil: Promise<unknown> | null;
+    /** Work that may outlive the client's connection, and keeps the request's place until it ends. */
+    placeKeptUntil: Promise<unknown> | null;
   }
 }
 
@@ -32,19 +32,19 @@ export const requestShares = {
     maxWaitingOfTenant: 256,
     name: 'event streams of chats and calls to providers',
   },
-  // Half of a tenant's requests, so that those who look at a part of its history never keep out its console and its programs.
+  // Half of a tenant's requests, so that viewers never block its console and its programs.
   viewers: { maxOfTenant: 32, maxWaitingOfTenant: 128, name: 'requests of viewers' },
   viewer: { maxOfTenant: 2, maxWaitingOfTenant: 16, name: 'requests of one viewer', of: 'subject' },
   follows: { places: 2_000, maxOfTenant: 1_000, maxWaitingOfTenant: 0, name: 'readers of the feed' },
 };
 
-/** Milliseconds that work has to end by itself once its time is over. */
+/** Milliseconds that work has to end by itself after its limit. */
 const grace = 500;
 
 /**
- * Makes each request the current work of everything that is done for it: its statements end when its client has gone or
- * when its headers are not sent after 30 seconds (`limit`, in milliseconds). At most 64 requests of a tenant are under way; more wait, then
- * they are refused with 429. To be called after the hook that checks the token.
+ * Makes each request the current work of all that it starts: its statements end when its client is gone, or when its
+ * headers are not sent within `limit` milliseconds. A tenant has at most 64 requests in progress; more wait, and then
+ * are refused with 429. Call it after the hook that checks the token.
  */
 export function limitRequests(app: HttpServer, limit = requestLimit): void {
   const requests = new Semaphore(requestShares.requests);
@@ -64,7 +64,7 @@ export function limitRequests(app: HttpServer, limit = requestLimit): void {
   }
 
   app.decorateRequest('work', null);
-  app.decorateRequest('placeHeldUntil', null);
+  app.decorateRequest('placeKeptUntil', null);
   app.addHook('onRoute', (route) => {
     route.config = { work: workOf(route), ...route.config };
     if (route.config.work === 'reads' || route.config.work === 'follows') route.handler = repeatedIfLost(route.handler);
@@ -95,20 +95,20 @@ export function limitRequests(app: HttpServer, limit = requestLimit): void {
       for (const giveBack of taken.splice(0)) giveBack();
     };
     const isTaken = places.every(({ share, owner }) => {
-      const one = share.tryAcquire(owner);
-      if (one !== undefined) taken.push(one);
-      return one !== undefined;
+      const place = share.tryAcquire(owner);
+      if (place !== undefined) taken.push(place);
+      return place !== undefined;
     });
-    // Each part of the service that ends with the response listens once: more of them than Node takes for a leak.
+    // More listeners than the ten at which Node warns of a leak.
     reply.raw.setMaxListeners(20);
     reply.raw.once('close', () => {
       work.endLimit();
-      if (request.placeHeldUntil === null) release();
-      else request.placeHeldUntil.then(release, release);
+      if (request.placeKeptUntil === null) release();
+      else request.placeKeptUntil.then(release, release);
       if (!reply.raw.writableFinished) work.abort(new ClientGone());
     });
     const begin = () => {
-      // A provider may take minutes: then each statement has its own time.
+      // A provider may take minutes, so each statement has its own limit.
       if (kind === 'calls') work.endLimit();
       done();
     };
@@ -125,7 +125,7 @@ export function limitRequests(app: HttpServer, limit = requestLimit): void {
     }, done);
   });
 
-  // The time in which a client sends its body is the client's, and limited by itself.
+  // The time in which a client sends its body has its own limit.
   app.addHook('preParsing', (request, _reply, _payload, done) => {
     if (hasBody(request)) request.work?.pauseLimit();
     done();
@@ -141,7 +141,7 @@ export function limitRequests(app: HttpServer, limit = requestLimit): void {
     enterWork(request.work, done);
   });
 
-  // The headers go out now. What is still to be read for the body has its own time, statement by statement.
+  // The headers are sent now. Statements for the rest of the body have their own limits.
   app.addHook('onSend', (request, _reply, payload, done) => {
     request.work?.endLimit();
     done(null, payload);
@@ -153,7 +153,7 @@ interface Place {
   readonly owner: string;
 }
 
-/** A read whose connection to the database was lost is carried out once more, before anything of its answer has gone out. */
+/** Repeats a read once if its connection to the database was lost before its answer began. */
 function repeatedIfLost(handler: RouteHandlerMethod): RouteHandlerMethod {
   return function (request, reply) {
     const mayRepeat = () => !reply.sent && request.work?.signal.aborted === false;
@@ -174,12 +174,12 @@ function limitTime(work: Work, request: FastifyRequest, reply: FastifyReply, lim
   work.limit(limit);
   work.signal.addEventListener('abort', () => {
     if (reply.raw.closed) return;
-    // Something other than a statement has held it up: it is answered all the same.
+    // Something other than a statement blocks it, so answer now.
     const late = setTimeout(() => {
       if (reply.sent || reply.raw.headersSent || reply.raw.closed) return;
       request.log.warn({ route: request.routeOptions.url }, 'a request was answered before its work had ended');
       reply.send(work.signal.reason);
-      // Fastify would log what the work comes to, which nobody waits for any more, as a second answer.
+      // Fastify would log the late result of the work as a second answer.
       reply.log = reply.log.child({}, { level: 'silent' });
     }, grace);
     reply.raw.once('close', () => clearTimeout(late));

@@ -2,21 +2,22 @@ import type { TSchema } from 'typebox';
 import { compiledOnce } from '../core/compiled-once.ts';
 import type { ErrorDetail } from '../core/errors.ts';
 import { keysOf } from '../core/json/parse-in-slices.ts';
+import { parsePointer } from '../core/json/patch-operation.ts';
 
-/** Yields each fault as it is found, and `undefined` now and then, so that the caller can pause or stop there. */
+/** Yields each fault as it is found, and `undefined` at times, so that the caller can pause or stop. */
 export type Faults = Generator<ErrorDetail | undefined, void>;
 
-/** Keywords whose faults nobody understands without the words of `x-must`. */
+/** Keywords whose faults are described by `x-must`. */
 const saidInWords: ReadonlySet<string> = new Set(['pattern', 'type', 'not']);
 
 const unknownMember = 'is not a property that this object can have';
 
-/** A longer name of a member that nobody knows is cut in the answer. */
+/** Characters. Longer names of unknown members are cut in the answer. */
 const maxShownName = 200;
 
 const valuesBetweenPauses = 1_000;
 
-/** TypeBox compares each item with each other one where items have to be unique. */
+/** TypeBox compares all pairs of items for uniqueness. */
 const maxUniqueItems = 100;
 
 /** Finds the faults of one value. */
@@ -35,7 +36,7 @@ interface ContainerSchema {
   items?: TSchema;
   maxItems?: number;
   uniqueItems?: boolean;
-  /** What a value must be, in words, where the schema says it in signs. */
+  /** What a value must be, in words. */
   'x-must'?: string;
   const?: unknown;
   enum?: readonly unknown[];
@@ -45,8 +46,8 @@ interface ContainerSchema {
 type Form = TSchema & Pick<ContainerSchema, 'properties' | 'required' | 'const' | 'enum' | 'items'>;
 
 /**
- * Compiles a schema to a search for faults that can stop at any of them. TypeBox's own search visits the whole value
- * however many faults it has found.
+ * Compiles a schema to a search for faults that can stop at any of them; TypeBox's own search always visits the whole
+ * value.
  *
  * @example
  * const faultsOf = compileFaultFinder(Type.Array(Type.Integer()));
@@ -79,7 +80,7 @@ function compileFinder(schema: TSchema & ContainerSchema): FaultFinder {
   return plainFinder(schema);
 }
 
-/** What a value must be where the schema names values or forms; undefined for any other schema. */
+/** What a value must be, for a schema of values or forms; undefined for any other. */
 function choiceOf(schema: TSchema & ContainerSchema): string | undefined {
   const words = schema['x-must'];
   if (words !== undefined && (schema.anyOf ?? schema.enum ?? schema.const) !== undefined) return `must ${words}`;
@@ -95,7 +96,7 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** TypeBox tells what is wrong with each of the forms. Here it is one fault, which names the values. */
+/** One fault that lists the values, instead of TypeBox's faults of each form. */
 function choiceFinder(schema: TSchema, message: string): FaultFinder {
   const { accepts } = plainFinder(schema);
   return {
@@ -117,8 +118,8 @@ function arrayOrFinder(schema: TSchema, array: Form, message: string): FaultFind
 }
 
 /**
- * The faults of an object are those of the form that it is meant to be: the only one there is for objects, or the one that has
- * its value of the property in which all forms differ.
+ * The faults of an object are those of its intended form: the only one for objects, or the one with its value of the
+ * property in which all forms differ.
  */
 function formsFinder(schema: TSchema & ContainerSchema, objects: readonly Form[]): FaultFinder {
   const choice = choiceFinder(schema, choiceOf(schema) ?? 'must have one of the forms that are allowed');
@@ -130,22 +131,22 @@ function formsFinder(schema: TSchema & ContainerSchema, objects: readonly Form[]
     *faults(value, path, pauses) {
       if (typeof value !== 'object' || value === null || Array.isArray(value))
         return yield* choice.faults(value, path, pauses);
-      const given: unknown = key === undefined ? undefined : Object.getOwnPropertyDescriptor(value, key)?.value;
-      const chosen = finders.find(({ form }) => objects.length === 1 || (key !== undefined && mayBe(form, key, given)));
+      const tag: unknown = key === undefined ? undefined : Object.getOwnPropertyDescriptor(value, key)?.value;
+      const chosen = finders.find(({ form }) => objects.length === 1 || (key !== undefined && mayBe(form, key, tag)));
       for (const fault of chosen?.finder.faults(value, path, pauses) ?? []) {
         const name = fault?.message === unknownMember ? fault.field.slice([...path, ''].join('.').length) : '';
-        yield fault && (names.has(name) ? { ...fault, message: `is not for the ${key} ${textOf(given)}` } : fault);
+        yield fault && (names.has(name) ? { ...fault, message: `is not for the ${key} ${textOf(tag)}` } : fault);
       }
       if (chosen !== undefined) return;
       if (key === undefined) return yield* choice.faults(value, path, pauses);
-      if (given === undefined) return yield missing([...path, key]);
+      if (tag === undefined) return yield missing([...path, key]);
       const values = objects.flatMap(({ properties }) => valuesOf(properties?.[key]));
       yield { field: [...path, key].join('.'), message: `must be one of ${values.map(textOf).join(', ')}` };
     },
   };
 }
 
-/** Whether the form is that of objects with this value of the property; undefined where they have none. */
+/** Whether the form is for objects with this value of the property, or, if undefined, without it. */
 function mayBe({ properties, required = [] }: Form, key: string, value: unknown): boolean {
   return value === undefined ? !required.includes(key) : valuesOf(properties?.[key]).includes(value);
 }
@@ -168,7 +169,7 @@ function plainFinder(schema: TSchema & ContainerSchema): FaultFinder {
     accepts: (value) => validator().Check(value),
     *faults(value, path) {
       for (const error of validator().Errors(value)) {
-        const place = [...path, ...keysOfPointer(error.instancePath)];
+        const place = [...path, ...(parsePointer(error.instancePath) ?? [])];
         const words = saidInWords.has(error.keyword) ? schema['x-must'] : undefined;
         const message = words === undefined ? error.message : `must ${words}`;
         if (error.keyword !== 'required') yield { field: place.join('.'), message };
@@ -238,15 +239,6 @@ function shortened(name: string): string {
   return name.length <= maxShownName ? name : `${name.slice(0, maxShownName)}…`;
 }
 
-/** Of a property that is not there the field is its own, as the document describes the answer. */
 function missing(path: readonly string[]): ErrorDetail {
   return { field: path.join('.'), message: 'is required' };
-}
-
-/** The keys of a JSON pointer. */
-function keysOfPointer(pointer: string): string[] {
-  return pointer
-    .split('/')
-    .slice(1)
-    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
 }

@@ -10,13 +10,13 @@ export const permittedBy = {
     'Writes saved views, and reads the context of changes and how they were recorded. Includes ' +
     'changelog.changelog_read.',
   'changelog.proof_read':
-    'Reads what proves that the history was not altered: checkpoints, tiles, and proofs of changes, which show the change to those who read the history.',
+    'Reads the proof that the history was not altered: checkpoints, tiles, and proofs of changes, which show the change to readers of the history.',
   'changelog.access_read': 'Reads who signed in, who was refused, and who downloaded exports.',
   'changelog.viewer_issue': 'Makes viewer tokens, each of which shows a part of the change history to one person.',
   'changelog.subscription_read':
     'Reads subscriptions: what goes out of the change history, where to, and its attempts.',
   'changelog.subscription_manage':
-    'Writes and reads subscriptions. To write one, a client needs a scope that reads the change history besides.',
+    'Writes and reads subscriptions. To write one, a client also needs a scope that reads the change history.',
   'ai.agent_read': 'Reads language models, agents, jobs, and the logs of requests and sessions.',
   'ai.agent_manage': 'Writes agents and deletes jobs. Includes ai.agent_read.',
   'ai.agentexecution_manage': 'Chats with agents.',
@@ -41,13 +41,13 @@ export function isScope(text: string): text is Scope {
 
 export const scopes: readonly Scope[] = Object.keys(permittedBy).filter(isScope);
 
-/** Those that only read. */
+/** The scopes that only read. */
 export const readingScopes: readonly Scope[] = scopes.filter((scope) => /_(?:read|view)$/.test(scope));
 
-/** Those that a credential with a restriction can have. */
+/** The scopes that a restricted credential can have. */
 export const restrictableScopes: readonly Scope[] = ['changelog.changelog_read', 'changelog.viewer_issue'];
 
-/** One error for another tenant and for a missing scope, so that nobody learns whether a tenant exists. */
+/** The same error for another tenant and a missing scope, which does not reveal whether a tenant exists. */
 export function insufficientScopes(): AnnalsError {
   return new AnnalsError(
     'insufficient_permissions',
@@ -55,7 +55,7 @@ export function insufficientScopes(): AnnalsError {
   );
 }
 
-/** Each of these permits to read the change history (spec: authentication). */
+/** Each of these permits reading the change history (spec: authentication). */
 export const historyScopes: readonly Scope[] = ['changelog.changelog_read', 'changelog.changelog_manage'];
 
 export function mayReadHistory(granted: readonly Scope[]): boolean {

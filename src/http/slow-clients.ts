@@ -8,12 +8,12 @@ import { errorMessageBody } from './error-answers.ts';
 import type { HttpServer } from './http-server-type.ts';
 import { headerFieldsTooLarge, requestLineTooLong } from './request-head.ts';
 
-/** How long Annals reads and drops what the client still sends, so that the client can read the answer (milliseconds). */
+/** Milliseconds in which input is drained, so that the client can read the answer. */
 const lingerTime = 2_000;
 
 type ParseError = Error & { code?: string; bytesParsed?: number; rawPacket?: unknown };
 
-/** Answers a request that Node's parser refuses. Fastify never sees it. */
+/** Answers a request that Node's parser refuses and Fastify never sees. */
 export function answerMalformedRequest(error: ParseError, socket: Socket, logger: FastifyBaseLogger): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
@@ -36,14 +36,14 @@ export function answerMalformedRequest(error: ParseError, socket: Socket, logger
       body,
     ].join('\r\n'),
   );
-  // To close with bytes unread resets the connection, and the client would lose the answer.
+  // Closing with unread bytes resets the connection, and the client loses the answer.
   socket.resume();
   setTimeout(() => socket.destroy(), lingerTime).unref();
 }
 
 function describe({ code, bytesParsed, rawPacket }: ParseError): AnnalsError {
   if (code === 'HPE_HEADER_OVERFLOW') {
-    // Only the last packet is known. Where a line ends in what was parsed of it, that is the request line or a later one.
+    // Only the last packet is known. If a line ended in its parsed part, the request line was complete.
     const parsed = Buffer.isBuffer(rawPacket) ? rawPacket.subarray(0, bytesParsed) : Buffer.alloc(0);
     return parsed.includes('\r\n') ? headerFieldsTooLarge() : requestLineTooLong();
   }
@@ -53,53 +53,53 @@ function describe({ code, bytesParsed, rawPacket }: ParseError): AnnalsError {
   return new AnnalsError('validation_violation', 'The request is not valid HTTP.');
 }
 
-/** Milliseconds in which a client takes at least a byte of its answer (contract 11). */
+/** Milliseconds in which a client must read at least a byte of its answer (contract 11). */
 export const maxClientSilence = 60_000;
 
-/** Looks at a silent client within that time: Node knows only whether something has moved since its last look. */
-export const looks = 6;
+/** Checks of a silent client within that time: Node only knows whether bytes moved since its last check. */
+export const checks = 6;
 
 /**
- * Cuts off clients that take no byte of an answer for so many milliseconds, and connections without a request that
- * have been kept long enough. A client that waits for its answer, or sends its body, is limited elsewhere.
+ * Cuts off clients that read no byte of an answer for `silence` milliseconds, and idle connections. Clients that wait
+ * for an answer, or send a body, are limited elsewhere.
  */
 export function cutOffSlowClients(app: HttpServer, silence = maxClientSilence): void {
-  const lookEvery = silence / looks;
-  const underWay = new WeakMap<Socket, number>();
-  /** When a client was seen silent for the last time, since when it has been, and the bytes in both directions until then. */
+  const checkEvery = silence / checks;
+  const inProgress = new WeakMap<Socket, number>();
+  /** When a client was last seen silent, since when it has been, and the bytes in both directions by then. */
   const silent = new WeakMap<Socket, { seen: number; since: number; bytes: number }>();
 
   function count(socket: Socket, change: 1 | -1): void {
-    underWay.set(socket, (underWay.get(socket) ?? 0) + change);
+    inProgress.set(socket, (inProgress.get(socket) ?? 0) + change);
   }
 
   app.server.on('request', ({ socket }, response: ServerResponse) => {
     count(socket, 1);
     response.once('close', () => count(socket, -1));
   });
-  // Node tells when nothing has moved on a socket, be it a part of what is written. Because somebody listens, it
-  // leaves to us what follows from it, for connections that it keeps for a next request as well.
-  app.server.setTimeout(lookEvery, (socket: Socket) => {
-    const waitsForUs = (underWay.get(socket) ?? 0) > 0 && socket.writableLength === 0;
+  // Called when no byte moved on a socket. With a listener, Node leaves the consequences to it, also for idle
+  // connections that are kept open.
+  app.server.setTimeout(checkEvery, (socket: Socket) => {
+    const waitsForUs = (inProgress.get(socket) ?? 0) > 0 && socket.writableLength === 0;
     if (waitsForUs) return;
     const now = performance.now();
     const before = silent.get(socket);
     const bytes = socket.bytesRead + socket.bytesWritten;
-    // After a look at which something had moved, Node looks again and says nothing.
-    const goesOn = before?.bytes === bytes && now - before.seen < 1.5 * lookEvery;
-    const since = goesOn ? before.since : now - (socket.timeout ?? 0);
+    // A check at which bytes had moved does not call this.
+    const isStill = before?.bytes === bytes && now - before.seen < 1.5 * checkEvery;
+    const since = isStill ? before.since : now - (socket.timeout ?? 0);
     if (now - since >= silence) {
       socket.destroy();
       return;
     }
     silent.set(socket, { seen: now, since, bytes });
-    socket.setTimeout(lookEvery);
+    socket.setTimeout(checkEvery);
   });
 }
 
 /**
- * Lets a server that closes finish the requests in flight. Each answer from then on is the last one of its connection:
- * without that, connections would stay open for another minute.
+ * Lets a closing server finish its requests. Each answer from then on closes its connection, which would otherwise stay
+ * open for another minute.
  */
 export function closeGracefully(app: HttpServer): void {
   let closing = false;
@@ -111,7 +111,7 @@ export function closeGracefully(app: HttpServer): void {
     done();
   });
   app.addHook('onResponse', (_request, _reply, done) => {
-    // For an answer whose head had already been sent. Its connection is idle only after this turn.
+    // For answers whose head was sent before. Their connections become idle after this turn.
     if (closing) setImmediate(() => app.server.closeIdleConnections());
     done();
   });

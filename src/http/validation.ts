@@ -10,10 +10,10 @@ import { compileFaultFinder, type Faults } from './schema-faults.ts';
 
 type Validate = ReturnType<FastifySchemaCompiler<TSchema>>;
 
-/** By schema and part, because many routes have one schema of paths or bodies. */
+/** By schema and part, because many routes share schemas. */
 const compiled = new WeakMap<TSchema, Map<string, Validate>>();
 
-/** One schema is validator, static type and documentation; nothing that a client sent is coerced or removed. */
+/** One schema is validator, static type and documentation. Input is never coerced or stripped. */
 export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPart = '' }) => {
   const ofSchema = compiled.getOrInsertComputed(schema, () => new Map<string, Validate>());
   return ofSchema.getOrInsertComputed(httpPart, () => compile(schema, httpPart));
@@ -26,7 +26,7 @@ function compile(described: TSchema, httpPart: string): Validate {
   const faultsOf = compileFaultFinder(schema);
   const part = httpPart === 'body' ? 'request body' : httpPart === 'params' ? 'path' : 'request header';
   return (value: unknown) => {
-    // Fastify's types want its mark on a promise.
+    // Fastify's types require this mark on a promise.
     if (isLargeBody(value)) return Object.assign(validateInSlices(part, faultsOf(value)), safePromise);
     if (check().Check(value)) return { value };
     return { error: refusal(part, firstOf(faultsOf(value))) };
@@ -50,7 +50,7 @@ async function validateInSlices(part: string, faults: Faults): Promise<void> {
   if (details.length > 0) throw refusal(part, details);
 }
 
-/** The first faults. The search for more ends there. */
+/** The first faults; the search stops there. */
 function firstOf(faults: Faults): ErrorDetail[] {
   return faults
     .filter((fault) => fault !== undefined)

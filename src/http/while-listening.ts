@@ -4,41 +4,38 @@ import type { HttpServer } from './http-server-type.ts';
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /**
-     * Resolves when the upkeep of several processes becomes the part of this one; undefined where it is from the start.
-     */
+    /** Resolves when this worker is to do the upkeep; undefined: from the start. */
     upkeepTurn: Promise<void> | undefined;
   }
 }
 
-/** Work that is repeated beside the requests. */
+/** Background work that is repeated. */
 export interface Upkeep {
   /** For the log: `the upkeep of agents`. */
   readonly what: string;
-  /** Milliseconds of rest after each time. */
+  /** Milliseconds between the end of a run and the next one. */
   readonly every: number;
-  /** What it throws is logged, and it is tried again. The signal is given when the server closes. */
+  /** Errors are logged and retried. The signal is aborted when the server closes. */
   work(signal: AbortSignal, onError: (error: unknown) => void): Promise<unknown>;
 }
 
-export interface WhileListening {
+interface WhileListening {
   readonly upkeep: readonly Upkeep[];
   /** Before the repeated work begins. */
   begin?(): Promise<void>;
-  /** After its last time, when the server closes. */
+  /** After the last run, when the server closes. */
   end?(): Promise<void> | void;
 }
 
-/** Milliseconds after which the next work begins, although the work before it has not ended its first time. */
+/** Milliseconds after which the next work begins even if the first run of the one before has not ended. */
 const maxTurn = 1_000;
 
-/** Of each server: resolves when the work that began last gives its turn to the next. */
+/** By server: resolves when the last work that began yields its turn. */
 const turns = new WeakMap<object, Promise<void>>();
 
 /**
- * Repeats work for as long as the server listens, from its turn on where other processes listen on the same port. All work of a
- * server begins one after another: what begins at once opens as many connections, and a database that has just started opens them
- * slowly.
+ * Repeats work while the server listens; of several workers, from this one's turn. All work of a server begins one
+ * after another, since each opens a connection, which a database that has just started does slowly.
  *
  * @example
  * whileListening(app, { upkeep: [{ what: 'the upkeep of agents', every: 5_000, work: () => chats.upkeep() }] });

@@ -91,7 +91,7 @@ import { maxHeaderFields, maxRequestLine } from '../../src/http/request-head.ts'
 import { portionTime } from '../../src/http/request-rates.ts';
 import { maxTurnOfRequests } from '../../src/http/request-turns.ts';
 import { requestShares } from '../../src/http/request-work.ts';
-import { looks, maxClientSilence } from '../../src/http/slow-clients.ts';
+import { checks, maxClientSilence } from '../../src/http/slow-clients.ts';
 import { maxPieceBytes, maxStreamedBytes } from '../../src/pagination/pieces.ts';
 import { maxDescription } from '../../src/postgres/backup/read-backup.ts';
 import { maxEnd } from '../../src/postgres/backup/tar.ts';
@@ -180,7 +180,7 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ],
   [
     'Time in which a client takes no byte',
-    `${seconds(maxClientSilence)}. Annals looks every ${seconds(maxClientSilence / looks)}`,
+    `${seconds(maxClientSilence)}. Annals looks every ${seconds(maxClientSilence / checks)}`,
   ],
   ['Statements of a process that died', seconds(defaultStatementLimit)],
   [

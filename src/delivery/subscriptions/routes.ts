@@ -84,7 +84,7 @@ export async function subscriptionRoutes(
     params: SubscriptionPath,
     tags,
     name: 'Subscription',
-    one: 'subscription',
+    singular: 'subscription',
     read: {
       neverCompressed,
       scopes: reading,

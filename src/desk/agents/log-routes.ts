@@ -56,7 +56,7 @@ export async function logRoutes(app: HttpServer, options: AgentRoutesOptions): P
       params: LogPath,
       tags,
       name: one,
-      one: noun,
+      singular: noun,
       read: {
         scopes,
         schema,

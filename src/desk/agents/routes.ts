@@ -43,7 +43,7 @@ async function agentRoutes(app: HttpServer, options: AgentRoutesOptions): Promis
     params: AgentPath,
     tags,
     name: 'Agent',
-    one: 'agent',
+    singular: 'agent',
     read: {
       scopes: reading,
       schema: Agent,

@@ -57,7 +57,7 @@ export async function budgetRoutes(
     params: BudgetPath,
     tags,
     name: 'Budget',
-    one: 'budget',
+    singular: 'budget',
     read: { scopes, schema: Budget, find: ({ params: { tenant, id } }) => budgets.find(tenant, id) },
     put: {
       scopes,

@@ -97,7 +97,7 @@ export async function completionRoutes(app: HttpServer, completions: Completions
       const gone = whenClientGone(reply);
       try {
         const generated = generate(request, gone);
-        request.placeHeldUntil = generated;
+        request.placeKeptUntil = generated;
         const { usage: _, ...completion } = await generated;
         return completion;
       } catch (error) {
@@ -133,7 +133,7 @@ export async function completionRoutes(app: HttpServer, completions: Completions
         const events = await streamAnswer(
           ({ onText, begin }) => {
             const generated = generate(request, gone, { onText, onAnswering: begin });
-            request.placeHeldUntil = generated;
+            request.placeKeptUntil = generated;
             return generated;
           },
           { gone, logger: request.log },

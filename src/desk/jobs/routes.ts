@@ -79,7 +79,7 @@ export async function jobRoutes(
     params: JobPath,
     tags,
     name: 'Job',
-    one: 'job',
+    singular: 'job',
     appliesRestriction: true,
     read: { scopes: reading, schema: Job, find: ({ params, request }) => jobs.find(readerOf(request), params.id) },
     remove: {

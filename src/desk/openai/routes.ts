@@ -122,7 +122,7 @@ async function whole(
   work: (signal: AbortSignal | undefined) => Promise<string>,
 ): Promise<string> {
   const made = answer.whole(() => work(answer.signal));
-  request.placeHeldUntil = made;
+  request.placeKeptUntil = made;
   return await made;
 }
 
@@ -135,7 +135,7 @@ async function streamOf(
   return await streamText(
     (to) => {
       const answered = once(to);
-      request.placeHeldUntil = answered;
+      request.placeKeptUntil = answered;
       return answered;
     },
     { gone, logger: request.log, failed, cuts: raw },

@@ -52,7 +52,7 @@ export async function savedViewRoutes(
     params: ViewPath,
     tags,
     name: 'View',
-    one: 'saved view',
+    singular: 'saved view',
     read: {
       scopes: historyScopes,
       schema: SavedView,

@@ -4,13 +4,13 @@ import { within } from '../../core/fairness/deadline.ts';
 import type { HttpServer } from '../http-server-type.ts';
 import { json } from '../openapi/answers.ts';
 
-/** A database that takes longer counts as away (milliseconds). */
+/** Milliseconds after which the database counts as away. */
 const maxWait = 1_000;
 
-/** Seconds after which to ask again. */
+/** Seconds. */
 const retryAfter = '1';
 
-/** Probes come every few seconds, so only failed ones are logged. */
+/** Probes are frequent, so only failures are logged. */
 const logLevel = 'warn';
 
 const tags = ['Health'];
@@ -18,9 +18,8 @@ const Health = Type.Object({ status: Type.Literal('ok') }, { $id: 'Health', exam
 
 export interface HealthOptions {
   askDatabase: () => Promise<unknown>;
-  /** Whether the database takes writes, as far as is known. */
   takesWrites: () => Promise<boolean>;
-  /** Why the process is not ready besides; undefined where nothing is in the way. */
+  /** Any other reason why the process is not ready. */
   notReady?: (() => string | undefined) | undefined;
 }
 

@@ -7,15 +7,15 @@ import { answerErrors } from '../error-answers.ts';
 import type { HttpServer } from '../http-server-type.ts';
 import { answerMalformedRequest, closeGracefully, cutOffSlowClients } from '../slow-clients.ts';
 
-/** Anything else is `other`: clients choose methods. */
+/** Others count as `other`, since clients choose the method. */
 const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
-/** The route of a request to a path that the service does not have. */
+/** The label of requests without a route. */
 const noRoute = 'none';
 
 /**
- * Counts the requests of a server by route, method and status, and measures their time. The route is its template, so that
- * no label has what a client wrote. To be called before routes are added.
+ * Counts the requests of a server by route, method and status, and measures their time. The route is its template, so
+ * that no label contains input. Call it before routes are added.
  */
 export function measureRequests(app: HttpServer, metrics: Metrics): void {
   metrics.count('annals_http_answers_cut_total', {}, 0);
@@ -24,7 +24,7 @@ export function measureRequests(app: HttpServer, metrics: Metrics): void {
   app.addHook('onRequest', (request, reply, done) => {
     const begun = performance.now();
     metrics.add('annals_http_requests_in_flight', {}, 1);
-    // Unlike onResponse, this comes for clients that go away as well.
+    // Unlike onResponse, this fires for clients that leave, too.
     reply.raw.once('close', () => {
       metrics.add('annals_http_requests_in_flight', {}, -1);
       const route = request.routeOptions.url ?? noRoute;
@@ -39,26 +39,26 @@ export function measureRequests(app: HttpServer, metrics: Metrics): void {
 }
 
 const path = '/metrics';
-/** Connections that are open at once. Node closes further ones. */
+/** Open connections. Node closes further ones. */
 const maxConnections = 1_024;
-/** Milliseconds in which a client takes at least a byte of its answer. */
+/** Milliseconds in which a client must read at least a byte of its answer. */
 const maxClientSilence = 10_000;
-/** Milliseconds for which a reading serves further scrapes. */
+/** Milliseconds for which figures serve further scrapes. */
 const maxAge = 500;
 /** Milliseconds that a scrape waits for figures. Prometheus gives up after 10 s. */
 const maxWait = 8_000;
 
-export interface MetricsServerOptions {
-  logger: FastifyBaseLogger;
-  /** The figures as text. */
-  readText: () => Promise<string>;
-}
-
 /**
- * A server with `GET /metrics` alone, for a port that clients of the service cannot reach: it asks for no token. It has none
- * of the shares of a service, so that no scrape takes a place of a tenant.
+ * A server with only `GET /metrics`, without authentication, for a port that clients of the service cannot reach. It
+ * has no shares, so that scrapes take no places of tenants. `readText` reads the figures as text.
  */
-export function createMetricsServer({ logger, readText }: MetricsServerOptions): HttpServer {
+export function createMetricsServer({
+  logger,
+  readText,
+}: {
+  logger: FastifyBaseLogger;
+  readText: () => Promise<string>;
+}): HttpServer {
   const app: HttpServer = fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -83,7 +83,7 @@ export function createMetricsServer({ logger, readText }: MetricsServerOptions):
   return app;
 }
 
-/** All callers of the same moment share one run, and one result, so that no caller costs memory. */
+/** Concurrent callers share one run and its result. */
 function shared<Result>(run: () => Promise<Result>): () => Promise<Result> {
   let current: Promise<Result> | undefined;
   return () => {

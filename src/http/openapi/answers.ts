@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { type Static, type TSchema, type TUnsafe, Type } from 'typebox';
 import type { AnswerHeader } from './components.ts';
 
-/** The content type of JSON that is already text. */
+/** The content type of answers sent as JSON text. */
 export const jsonType = 'application/json; charset=utf-8';
 
 export const csvType = 'text/csv; charset=utf-8; header=present';
@@ -14,7 +14,7 @@ export const CsvFile = Type.String({
 
 /**
  * A success of an operation, for its route's `response`. The schema is documentation and the type of what the handler
- * sends. Nothing rewrites a body by it, so JSON text keeps every digit.
+ * sends; it does not serialise, so JSON text keeps every digit.
  */
 export interface Answer<Body> {
   readonly description: string;

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type TSchema, type TUnsafe, Type } from 'typebox';
 
-/** Headers of answers, each described once; an operation names those that its answer has. */
+/** Headers of answers, to which operations refer by name. */
 const answerHeaders = {
   'X-Request-Id': {
     description: 'Identifies the request in the logs of the service.',
@@ -37,7 +37,7 @@ const answerHeaders = {
     example: 1,
   },
   'Session-Id': {
-    description: 'The session of the chat: the one of the request, or a new one.',
+    description: 'The session of the chat: that of the request, or a new one.',
     schema: { type: 'string', format: 'uuid' },
   },
   'Content-Disposition': {
@@ -46,7 +46,7 @@ const answerHeaders = {
     example: 'attachment; filename="changes-0199e3a5.ndjson"',
   },
   'Content-Length': {
-    description: 'The bytes of the body; left out where it is compressed.',
+    description: 'The bytes of the body; missing if it is compressed.',
     schema: { type: 'integer', minimum: 0 },
     example: 1024,
   },
@@ -70,7 +70,7 @@ export interface Reference {
   $ref: string;
 }
 
-/** The components of a document: what several operations share, each under its name. */
+/** The components of a document, which operations share by name. */
 export class Components {
   readonly #sections: Record<Section, Map<string, unknown>> = {
     schemas: new Map(),
@@ -79,7 +79,7 @@ export class Components {
     responses: new Map(),
   };
 
-  /** Keeps a component and refers to it. Throws an Error if another one has the same name. */
+  /** Stores a component and refers to it. Throws an Error if a different one has its name. */
   refer(section: Section, name: string, component: unknown): Reference {
     const kept = this.#sections[section].getOrInsert(name, component);
     if (!isDeepStrictEqual(kept, component)) throw new Error(`Two different ${section} are called ${name}.`);
@@ -91,7 +91,7 @@ export class Components {
     return Object.fromEntries(names.map((name) => [name, this.refer('headers', headerComponent(name), all[name])]));
   }
 
-  /** A schema as OpenAPI has it: each part with an `$id` becomes a component of that name. */
+  /** A schema for OpenAPI: each part with an `$id` becomes a component of that name. */
   schema(schema: unknown): unknown {
     if (Array.isArray(schema)) return schema.map((part) => this.schema(part));
     if (!isObject(schema)) return schema;
@@ -100,7 +100,7 @@ export class Components {
     return typeof $id === 'string' ? this.refer('schemas', $id, plain) : plain;
   }
 
-  /** The sections that have components, these in the order of their names. */
+  /** The sections that have components, sorted by name. */
   toJSON(): Record<string, Record<string, unknown>> {
     const used = Object.entries(this.#sections).filter(([, components]) => components.size > 0);
     return Object.fromEntries(
@@ -117,7 +117,7 @@ export class Components {
   }
 
   #member(key: string, value: unknown): unknown {
-    // The keys of these objects are names that clients know, not keywords.
+    // The keys of these objects are names of members, not keywords.
     if ((key === 'properties' || key === 'patternProperties') && isObject(value)) {
       return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, this.schema(part)]));
     }
@@ -125,7 +125,7 @@ export class Components {
   }
 }
 
-/** A parameter or a header as OpenAPI has it: the description and the examples stand beside the schema. */
+/** A parameter or a header for OpenAPI, which has the description and the examples outside the schema. */
 export function parameterParts(schema: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { $id, description, examples, ...rest } = schema;
   return {
@@ -135,28 +135,28 @@ export function parameterParts(schema: Readonly<Record<string, unknown>>): Recor
   };
 }
 
-/** The examples of a schema in the form of a media type or a parameter. */
+/** The examples of a schema as a media type or a parameter has them. */
 export function mediaExamples(examples: unknown): Record<string, unknown> {
   if (!Array.isArray(examples) || examples.length === 0) return {};
   if (examples.length === 1) return { example: examples[0] };
   return { examples: Object.fromEntries(examples.map((value, index) => [`example${index + 1}`, { value }])) };
 }
 
-/** Words in any case are told as they are written, without the pattern that takes them in all cases. */
+/** Shows words that are accepted in any case as an enum, without their pattern. */
 function withWords({ 'x-enum': words, ...schema }: Record<string, unknown>): Record<string, unknown> {
   if (words === undefined) return schema;
   const { pattern: _pattern, ...rest } = schema;
   return { ...rest, enum: words };
 }
 
-/** TypeBox writes a choice of constants as `anyOf`. An enum says the same, and generators make names of it. */
+/** TypeBox writes a choice of constants as `anyOf`. Generators make names of an enum, which means the same. */
 function enumOfConstants(schema: Record<string, unknown>): Record<string, unknown> {
   const { anyOf, ...rest } = schema;
   if (!Array.isArray(anyOf) || !anyOf.every((part) => isObject(part) && typeof part.const === 'string')) return schema;
   return { ...rest, type: 'string', enum: anyOf.map((part) => part.const) };
 }
 
-/** Whether the keyword has values of clients and no schemas. */
+/** Whether the keyword has values, not schemas. */
 function isData(key: string): boolean {
   return key === 'examples' || key === 'default' || key === 'const' || key === 'enum' || key === 'required';
 }
@@ -166,8 +166,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * One of these words, in any case. The OpenAPI document names the words as they are written here, so that generated clients have
- * them as a type.
+ * One of these words, in any case. The OpenAPI document has them as an enum, so that generated clients have a type.
  *
  * @example
  * anyCase(['USER', 'SYSTEM'], { examples: ['USER'] });
@@ -184,8 +183,8 @@ export function anyCase<Word extends string>(words: readonly Word[], options: ob
 }
 
 /**
- * The schema of a resource in a list, under a name of its own. The parameter `fields` selects members, so only the `id`
- * is always there.
+ * The schema of a resource in a list, under its own name. The parameter `fields` selects members, so only `id` is
+ * required.
  */
 export function listItem(name: string, resource: TSchema): TSchema {
   const { examples: _examples, ...partial } = withoutRequired(resource);
@@ -197,7 +196,7 @@ export function listItem(name: string, resource: TSchema): TSchema {
   });
 }
 
-/** The schema of a part of the resource. Its name says so: the whole one has a name of its own. */
+/** The schema with optional members, under the name of the whole one and `Part`. */
 function withoutRequired(schema: unknown): Record<string, unknown> {
   const { $id, required: _required, ...rest } = isObject(schema) ? schema : {};
   const part = Object.fromEntries(

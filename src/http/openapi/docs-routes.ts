@@ -7,7 +7,7 @@ import { packageFolder } from '../../core/package-folder.ts';
 import type { HttpServer } from '../http-server-type.ts';
 import { type Guide, type GuideGroup, Guides, recordsOfDecisions } from './guides.ts';
 
-/** Only the files of this service, and no inline script or style. */
+/** Only files of this service, no inline scripts or styles. */
 const pagePolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -16,7 +16,7 @@ interface Page {
   readonly title: string;
   /** The path of the public address, for links. */
   readonly basePath: string;
-  /** Which link of the head is the page's own. */
+  /** The current link of the header. */
   readonly current: 'reference' | 'guides';
   /** HTML. */
   readonly body: string;
@@ -25,7 +25,7 @@ interface Page {
   readonly scripts?: readonly string[];
 }
 
-/** The HTML of a page, with our name and the way to the others. */
+/** The HTML of a page, with the site's header. */
 function pageHtml({ title, basePath, current, body, styles = [], scripts = [] }: Page): string {
   const docs = `${basePath}/docs`;
   const link = (name: Page['current'], path: string, text: string) =>
@@ -131,7 +131,7 @@ function reference(basePath: string): Omit<Page, 'basePath'> {
   };
 }
 
-/** A guide beside the list of all of them, with the search. */
+/** A guide beside the list of all guides and their search. */
 function guidePage(
   guides: Guides,
   basePath: string,

@@ -11,11 +11,11 @@ export const Created = Type.Object({ id: Type.String() }, { $id: 'Created' });
 interface DocumentCall<Params extends TSchema> {
   readonly params: Static<Params>;
   readonly request: FastifyRequest;
-  /** In whose name the call writes. */
+  /** The author of the write. */
   readonly author: Author;
 }
 
-/** How one document is read, put and deleted. What is left out is no route of it, or a route of its own kind. */
+/** How a document is read, put and deleted. Operations without an entry have no route, or one of their own. */
 export interface OneDocument<Params extends TSchema> {
   readonly path: string;
   readonly params: Params;
@@ -23,11 +23,11 @@ export interface OneDocument<Params extends TSchema> {
   /** The document in operation ids. */
   readonly name: string;
   /** The document in texts. */
-  readonly one: string;
-  /** Whether each call does what a restriction asks for. */
+  readonly singular: string;
+  /** Whether each call applies a restriction. */
   readonly appliesRestriction?: true;
   readonly read: {
-    /** Why its answers stay plain; left out: they are compressed. */
+    /** Why its answers are not compressed; default: they are. */
     readonly neverCompressed?: string;
     readonly scopes: readonly Scope[];
     readonly schema: TSchema;
@@ -38,23 +38,23 @@ export interface OneDocument<Params extends TSchema> {
     readonly scopes: readonly Scope[];
     readonly errors: readonly ErrorType[];
     readonly body: TSchema;
-    /** The answer for a new document, if it says where the document is. */
+    /** The answer for a new document with a `Location`. */
     readonly located?: TSchema;
-    /** Whether a document that is not there is `resource_not_found`; default: PUT creates it. */
+    /** Whether a missing document is `resource_not_found`; default: PUT creates it. */
     readonly replacesOnly?: boolean;
     put(call: DocumentCall<Params>): Promise<'created' | 'replaced'>;
   };
   readonly remove?: {
     readonly scopes: readonly Scope[];
-    /** What the reference says of it; default: that it deletes the document. */
+    /** Default: that it deletes the document. */
     readonly summary?: string;
     remove(call: DocumentCall<Params>): Promise<void>;
   };
 }
 
-/** The routes of one document. To read or to delete what is not there is `resource_not_found`. */
+/** The routes of a document. Reading or deleting a missing one is `resource_not_found`. */
 export function documentRoutes<Params extends TSchema>(app: HttpServer, document: OneDocument<Params>): void {
-  const { path, tags, name, one, appliesRestriction, read, put, remove } = document;
+  const { path, tags, name, singular, appliesRestriction, read, put, remove } = document;
   const restricted = { ...(appliesRestriction && { appliesRestriction }) };
   const params: TSchema = document.params;
   const called = (request: FastifyRequest): DocumentCall<Params> => ({
@@ -62,7 +62,7 @@ export function documentRoutes<Params extends TSchema>(app: HttpServer, document
     request,
     author: authorOf(request.credentials),
   });
-  const a = /^[aeiou]/.test(one) ? 'an' : 'a';
+  const a = /^[aeiou]/.test(singular) ? 'an' : 'a';
 
   app.get(
     path,
@@ -76,17 +76,17 @@ export function documentRoutes<Params extends TSchema>(app: HttpServer, document
       schema: {
         operationId: `get${name}`,
         tags,
-        summary: `Retrieving ${a} ${one}`,
+        summary: `Retrieving ${a} ${singular}`,
         params,
-        response: { 200: jsonText(read.schema, { description: `The ${one}.` }) },
+        response: { 200: jsonText(read.schema, { description: `The ${singular}.` }) },
       },
     },
     async (request, reply) => await reply.type(jsonType).send(await read.find(called(request))),
   );
 
   if (put !== undefined) {
-    const created = { description: `The ${one} was created.` };
-    const replaced = { 204: noContent(`The ${one} is replaced.`) };
+    const created = { description: `The ${singular} was created.` };
+    const replaced = { 204: noContent(`The ${singular} is replaced.`) };
     const made = put.located ? json(put.located, { ...created, headers: ['Location'] }) : json(Created, created);
     const answers = { 201: made, ...replaced };
     app.put(
@@ -96,7 +96,7 @@ export function documentRoutes<Params extends TSchema>(app: HttpServer, document
         schema: {
           operationId: `put${name}`,
           tags,
-          summary: put.replacesOnly ? `Replacing ${a} ${one}` : `Creating or replacing ${a} ${one}`,
+          summary: put.replacesOnly ? `Replacing ${a} ${singular}` : `Creating or replacing ${a} ${singular}`,
           params,
           body: put.body,
           response: put.replacesOnly ? (replaced as typeof answers) : answers,
@@ -123,9 +123,9 @@ export function documentRoutes<Params extends TSchema>(app: HttpServer, document
         schema: {
           operationId: `delete${name}`,
           tags,
-          summary: remove.summary ?? `Deleting ${a} ${one}`,
+          summary: remove.summary ?? `Deleting ${a} ${singular}`,
           params,
-          response: { 204: noContent(`The ${one} is deleted.`) },
+          response: { 204: noContent(`The ${singular} is deleted.`) },
         },
       },
       async (request, reply) => {

@@ -2,10 +2,10 @@ import { type ErrorType, statusOfErrorType } from '../../core/errors.ts';
 import { ErrorMessage, UnauthorizedFault } from '../error-answers.ts';
 import type { Components } from './components.ts';
 
-/** What every operation can answer. */
+/** Errors of every operation. */
 export const errorsOfAll: readonly ErrorType[] = ['request_header_fields_too_large'];
 
-/** What every operation under a tenant can answer, besides 401 (contract: errors). */
+/** Errors of every operation under a tenant, in addition to 401 (contract: errors). */
 export const errorsUnderTenant: readonly ErrorType[] = [
   'validation_violation',
   'insufficient_permissions',
@@ -42,7 +42,7 @@ const errors: Readonly<Record<ErrorType, { when: string; message: string; field?
   },
   conflict_resource: {
     when: 'The resource is not in the state that the request expects.',
-    message: 'The resource has been changed meanwhile.',
+    message: 'The resource has been changed.',
   },
   cursor_invalid: {
     when: 'The database was restored: the position of the cursor is another one, or not there yet. `details` has the oldest cursor.',
@@ -54,7 +54,7 @@ const errors: Readonly<Record<ErrorType, { when: string; message: string; field?
     message: 'The request body must have at most 1048576 bytes.',
   },
   misdirected_request: {
-    when: 'The `Host` is not the name that the console answers under.',
+    when: 'The `Host` is not the name of the console.',
     message: 'The console answers under its own name alone.',
   },
   change_rejected: {
@@ -83,16 +83,11 @@ const errors: Readonly<Record<ErrorType, { when: string; message: string; field?
   provider_timeout: { when: 'The provider took too long.', message: 'The provider took too long.' },
 };
 
-/** The answers of an operation that can answer these errors, by status. */
+/** The answers of an operation with these errors, by status. */
 export function errorAnswers(
   components: Components,
   types: readonly ErrorType[],
-  {
-    internalErrorMessage,
-  }: {
-    /** The message of the operation's 500; left out: that of all. */
-    internalErrorMessage?: string | undefined;
-  },
+  { internalErrorMessage }: { internalErrorMessage?: string | undefined },
 ): Record<string, unknown> {
   const answers: Record<string, unknown> = {};
   for (const [status, sameStatus] of Object.entries(
@@ -100,7 +95,7 @@ export function errorAnswers(
   )) {
     const own = status === '500' ? internalErrorMessage : undefined;
     const answer = errorAnswer(components, sameStatus ?? [], own);
-    // One with words of its own is no component.
+    // An answer with its own message is not a component.
     answers[status] =
       own === undefined ? components.refer('responses', componentName(sameStatus ?? []), answer) : answer;
   }
@@ -147,7 +142,7 @@ function exampleOf(type: ErrorType, own: string | undefined): object {
   return { status: statusOfErrorType[type], type, message: own ?? message, ...details };
 }
 
-/** `quota_exceeded` is `QuotaExceeded`; several that share a status are joined. */
+/** `QuotaExceeded` for `quota_exceeded`; types that share a status are joined. */
 function componentName(types: readonly ErrorType[]): string {
   const names = types.map((type) => type.replace(/(?:^|_)([a-z])/g, (_match, letter: string) => letter.toUpperCase()));
   return names.join('Or');

@@ -11,7 +11,7 @@ export interface Guide {
   readonly html: string;
 }
 
-/** Guides for one purpose, in the order in which they are listed. */
+/** Guides for one purpose, in the order of the list. */
 export interface GuideGroup {
   readonly title: string;
   readonly guides: readonly GuideLink[];
@@ -22,14 +22,14 @@ export interface GuideLink {
   readonly title: string;
 }
 
-/** A section that the search finds. */
+/** A section in the search index. */
 export interface SearchEntry extends Section {
   /** The address of the page. */
   readonly path: string;
   readonly title: string;
 }
 
-/** A name stands for its page, and for the other pages of its folder. */
+/** A name includes the other pages of its folder. */
 const groups: readonly { readonly title: string; readonly names: readonly string[] }[] = [
   { title: 'Begin', names: ['getting-started', 'concepts', 'install'] },
   { title: 'Record changes', names: ['recording/README'] },
@@ -61,7 +61,7 @@ const groups: readonly { readonly title: string; readonly names: readonly string
 const otherGuides = 'More';
 export const recordsOfDecisions = 'Records of decisions';
 
-/** The guides of the folder `docs`, by name. Each is rendered when it is first asked for. */
+/** The guides of the folder `docs`, by name, each rendered on first use. */
 export class Guides {
   readonly #folder: string;
   readonly #basePath: string;
@@ -79,7 +79,7 @@ export class Guides {
     this.#names = new Set(files.filter((file) => file.endsWith('.md')).map((file) => file.slice(0, -'.md'.length)));
   }
 
-  /** Undefined where there is no such guide. */
+  /** Undefined if there is no such guide. */
   async find(name: string): Promise<Guide | undefined> {
     if (!this.#names.has(name)) return undefined;
     const known = this.#rendered.get(name);
@@ -90,7 +90,7 @@ export class Guides {
     return guide;
   }
 
-  /** All guides by their purpose; the records of decisions last. */
+  /** All guides by purpose; the records of decisions last. */
   groups(): readonly GuideGroup[] {
     const placed = [...this.#names].map((name) => ({ name, ...placeOf(name) }));
     const titles = [...groups.map(({ title }) => title), otherGuides, recordsOfDecisions];
@@ -119,7 +119,7 @@ export class Guides {
     return `${this.#basePath}/docs/guides/${name}`;
   }
 
-  /** Where a link of a guide leads on the site; undefined for a file that is neither a guide nor an image. */
+  /** The target of a guide's link on the site; undefined for a file that is neither a guide nor an image. */
   #linkFrom(name: string, href: string): string | undefined {
     if (/^(?:https?:|mailto:|#)/.test(href)) return href;
     const { pathname, hash, host } = new URL(href, `http://guides/${name}.md`);
@@ -139,10 +139,10 @@ function placeOf(name: string): { group: string; place: number } {
   return { group: otherGuides, place: 0 };
 }
 
-function byPlace(one: { name: string; place: number }, other: { name: string; place: number }): number {
-  // The page that a folder begins with stands before its others.
+function byPlace(a: { name: string; place: number }, b: { name: string; place: number }): number {
+  // The README of a folder comes first.
   const withoutReadme = ({ name }: { name: string }) => name.replace(/README$/, '');
-  return one.place - other.place || (withoutReadme(one) < withoutReadme(other) ? -1 : 1);
+  return a.place - b.place || (withoutReadme(a) < withoutReadme(b) ? -1 : 1);
 }
 
 /** A part of a guide, from a heading to the next one. */
@@ -153,7 +153,7 @@ interface Section {
   readonly text: string;
 }
 
-/** The sections of a guide in Markdown, for a search. The first one has the title. */
+/** The sections of a guide in Markdown. The first one has the title. */
 function sectionsOf(markdown: string): Section[] {
   const idOf = slugs();
   const sections: { heading: string; id: string; lines: string[] }[] = [];
@@ -181,7 +181,7 @@ export function plainText(heading: string): string {
   return heading.replace(/[`*]/g, '').replace(/\[([^\]]*)\]\([^)]*\)/g, '$1');
 }
 
-/** Makes the ids of a page's headings as code hosts make them, so that one link works in both places. Equal headings get ids of their own. */
+/** Makes unique ids of a page's headings as code hosts do, so that links work in both places. */
 export function slugs(): (heading: string) => string {
   const ids = new Map<string, number>();
   return (heading) => {
@@ -201,14 +201,14 @@ function slugOf(text: string): string {
 }
 
 /**
- * Renders Markdown as HTML. Raw HTML in it is shown as text. `linkTo` says where a link or an image leads; what leads
- * nowhere is shown as its text.
+ * Renders Markdown as HTML, with raw HTML escaped. `linkTo` maps the targets of links and images; those without one are
+ * shown as their text.
  */
 export async function renderGuide(
   markdown: string,
   linkTo: (href: string) => string | undefined,
 ): Promise<{ title: string; html: string }> {
-  // Loaded with the first guide: many processes render none.
+  // Loaded on first use: most processes render no guide.
   const { Marked } = await loadPart(() => import('marked'));
   let title = '';
   const idOf = slugs();
@@ -231,12 +231,12 @@ export async function renderGuide(
         const source = linkTo(href);
         return source === undefined ? escapeHtml(text) : `<img src="${escapeHtml(source)}" alt="${escapeHtml(text)}">`;
       },
-      // The keyboard scrolls code and tables that are wider than the page.
+      // Focusable, so that the keyboard scrolls code and tables that are wider than the page.
       code: ({ text }) => `<pre tabindex="0"><code>${escapeHtml(text)}</code></pre>\n`,
       table(token) {
         const row = (cells: typeof token.header, tag: 'th' | 'td') =>
           `<tr>${cells.map((cell) => cellOf(this.parser.parseInline(cell.tokens), tag)).join('')}</tr>`;
-        // Markdown has no table without a head.
+        // Markdown requires a head, which may be empty.
         const head = token.header.every(({ text }) => text === '') ? '' : `<thead>${row(token.header, 'th')}</thead>`;
         const body = token.rows.map((cells) => row(cells, 'td')).join('\n');
         return `<div class="table" tabindex="0"><table>${head}<tbody>${body}</tbody></table></div>\n`;
@@ -247,7 +247,7 @@ export async function renderGuide(
   return { title, html };
 }
 
-/** A heading without words is no heading. */
+/** An empty heading cell is rendered as a data cell. */
 function cellOf(html: string, tag: 'th' | 'td'): string {
   const name = html === '' ? 'td' : tag;
   return `<${name}>${html}</${name}>`;

@@ -33,16 +33,16 @@ export interface Listing {
   /** The schema of a document in the list. */
   readonly item: TSchema;
   readonly scopes: readonly Scope[];
-  /** Whether `page` does what a restriction asks for. */
+  /** Whether `page` applies a restriction. */
   readonly appliesRestriction?: true;
-  /** Why its pages stay plain; left out: they are compressed. */
+  /** Why its pages are not compressed; default: they are. */
   readonly neverCompressed?: string;
   readonly errors?: readonly ErrorType[];
   readonly headers?: readonly AnswerHeader[];
-  /** What the path names besides the tenant. A cursor of one list is valid only for it. */
+  /** What the path names in addition to the tenant. Cursors are valid for one list only. */
   of?(params: unknown): string;
-  /** A page of the documents that the caller may read, without the fields that the caller may not read. */
-  page(request: Pick<ListRequest, 'params' | 'credentials'>, asked: ListParameters, wanted: PageRequest): Promise<Page>;
+  /** A page of the documents and fields that the caller may read. */
+  page(request: Pick<ListRequest, 'params' | 'credentials'>, list: ListParameters, page: PageRequest): Promise<Page>;
 }
 
 interface ListRequest extends PagingRequest {
@@ -51,7 +51,7 @@ interface ListRequest extends PagingRequest {
   readonly credentials: Credentials;
 }
 
-/** The list and the search. They differ only in where the client sends `q` (contract 10). */
+/** The list and the search, which differ only in where `q` is sent (contract 10). */
 export function listRoutes(
   app: HttpServer,
   paginator: Paginator,
@@ -74,10 +74,10 @@ export function listRoutes(
   async function answer(request: ListRequest, reply: FastifyReply, action: 'list' | 'search', q = '') {
     const { tenant, clientId, restriction } = request.credentials;
     const list = of === undefined ? `${action} ${many}` : `${action} ${many} of ${of(request.params)}`;
-    // Nobody else can use the cursors of a restriction.
+    // Cursors of a restricted client are its own.
     const operation = restriction === undefined ? list : `${list} for ${clientId}`;
-    const wanted = paginator.read(request, { tenant, operation, filter: q });
-    const { texts, headers: paging } = await page(request, { q, fields: request.query.fields }, wanted);
+    const pageRequest = paginator.read(request, { tenant, operation, filter: q });
+    const { texts, headers: paging } = await page(request, { q, fields: request.query.fields }, pageRequest);
     return await reply.headers(paging).type(jsonType).send(arrayBody(texts));
   }
 

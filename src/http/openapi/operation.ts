@@ -6,20 +6,20 @@ import { errorAnswers, errorsOfAll, errorsUnderTenant, unauthorizedAnswer } from
 
 declare module 'fastify' {
   interface FastifySchema {
-    /** The name that generated clients give to the operation; it never changes. */
+    /** The operation's name in generated clients; it never changes. */
     operationId?: string;
     tags?: readonly string[];
     summary?: string;
     description?: string;
-    /** The media types of the body; left out: `application/json`. */
+    /** The media types of the body; default: `application/json`. */
     consumes?: readonly string[];
-    /** The schemas of bodies of other media types than JSON, for the OpenAPI document; left out: that of `body`. */
+    /** The schemas of bodies of other media types than JSON, for the OpenAPI document; default: that of `body`. */
     bodies?: Readonly<Record<string, unknown>>;
-    /** Left out of the document. */
+    /** Omits the route from the document. */
     hide?: boolean;
   }
   interface FastifyContextConfig {
-    /** Errors that the operation can answer besides those of every operation, for the OpenAPI document. */
+    /** Errors of the operation in addition to those of all operations, for the OpenAPI document. */
     errors?: readonly ErrorType[];
   }
 }
@@ -29,7 +29,7 @@ export const viewerScheme = 'viewerToken';
 
 const jsonAlone = ['application/json'] as const;
 
-/** A route as OpenAPI describes an operation. */
+/** A route as an operation of OpenAPI. */
 export function describeOperation(components: Components, route: RouteOptions): object {
   const { schema = {}, config = {}, preValidation } = route;
   const required = ![preValidation].flat().includes(optionalBody);
@@ -58,11 +58,11 @@ export function describeOperation(components: Components, route: RouteOptions): 
 
 function securityOf({ scopes = [], isOfViewer }: NonNullable<RouteOptions['config']>): object[] {
   if (isOfViewer) return [{ [viewerScheme]: [] }];
-  // Any one of them suffices, which in OpenAPI is a list of alternatives.
+  // Alternatives: any one suffices.
   return scopes.map((scope) => ({ [securityScheme]: [scope] }));
 }
 
-/** Those whose status the route does not describe itself. */
+/** The errors whose status the route does not describe itself. */
 function errorsOf(
   { body, consumes = jsonAlone, response }: FastifySchema,
   { scopes, errors = [] }: NonNullable<RouteOptions['config']>,
@@ -71,7 +71,7 @@ function errorsOf(
   const types: ErrorType[] = [
     ...(scopes === undefined ? [] : errorsUnderTenant),
     ...(body === undefined ? [] : (['payload_too_large'] as const)),
-    // Another content type of a form is an error of its own (RFC 6749).
+    // Forms have their own error for another content type (RFC 6749).
     ...(readsJson ? (['unsupported_media_type'] as const) : []),
     ...errors,
     ...errorsOfAll,
@@ -92,7 +92,7 @@ function parametersIn(
     const { $id, ...rest } = isObject(property) ? property : {};
     const { schema: plain, ...parts } = parameterParts(rest);
     const parameter = {
-      // what stands for the rest of a path, with its slashes
+      // The rest of a path, with its slashes.
       name: name === '*' ? 'path' : name,
       in: place,
       required: required.includes(name),
@@ -112,7 +112,7 @@ function requestBody(
   return { required, content: Object.fromEntries(consumes.map((type) => [type, media(type)])) };
 }
 
-/** What the route itself declares, in the form of `answers.ts`. */
+/** The answers that the route declares, in the form of `answers.ts`. */
 function ownAnswers(components: Components, response: unknown): Record<string, unknown> {
   const answers = Object.entries(isObject(response) ? response : {});
   return Object.fromEntries(answers.map(([status, answer]) => [status, ownAnswer(components, answer)]));
@@ -130,7 +130,7 @@ function ownAnswer(components: Components, answer: unknown): unknown {
   return { ...described, content: Object.fromEntries(media) };
 }
 
-/** The examples of a component stay with it; those of another schema belong to its use. */
+/** Examples of a component stay in it; those of other schemas move to the media type. */
 function mediaType(components: Components, described: unknown): object {
   if (!isObject(described) || typeof described.$id === 'string') return { schema: components.schema(described) };
   const { examples, ...schema } = described;

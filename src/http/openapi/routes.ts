@@ -5,15 +5,15 @@ import { permittedBy } from '../scopes.ts';
 import { Components } from './components.ts';
 import { describeOperation, securityScheme, viewerScheme } from './operation.ts';
 
-/** What the operations are grouped by, in the order of `app.ts`. */
+/** The groups of operations, in the order of `app.ts`. */
 const tags = {
   Authentication: 'OAuth 2.0 client credentials; access tokens are JWTs (RFC 9068).',
   'Change history': 'Version 0.0.1, preview: some features may not be fully operational.',
-  Proof: 'What proves that a history was not altered, in the formats of C2SP.',
+  Proof: 'Proof that a history was not altered, in the formats of C2SP.',
   Viewer:
-    'A part of the change history for people who are no users of the tenant: customers of a platform in its own pages.',
+    "A part of the change history for people who are not the tenant's users: customers of a platform in its own pages.",
   'Saved views': 'Queries of the change history that a tenant keeps by name.',
-  Subscriptions: 'What goes out of the change history: webhooks, and how they fare.',
+  Subscriptions: 'Deliveries of the change history, such as webhooks, and their state.',
   Configuration: 'Settings of a tenant. Annals encrypts secured ones and never shows them.',
   'Custom entities': 'Types that a tenant defines, and their instances. Lists have pages by number or by cursor.',
   Models: 'The language models of the three providers.',
@@ -52,7 +52,7 @@ function openApiDocument(
     type: 'http',
     scheme: 'bearer',
     description:
-      'A token that `createViewerToken` makes. No other credential is taken, and it is good for nothing else.',
+      'A token of `createViewerToken`. No other credential is accepted, and the token is valid for nothing else.',
   };
   const isUsed = routes.some(({ config }) => config?.isOfViewer);
   return {
@@ -84,17 +84,14 @@ declare module 'fastify' {
   }
 }
 
-export interface DescribedAs {
-  version: string;
-  /** The public address; left out: the address that the document is read from. */
-  baseUrl?: string | undefined;
-}
-
 /**
- * The OpenAPI document at `/openapi.json`, made from the schemas that validate. It describes the routes that are added
- * after this call.
+ * The OpenAPI document at `/openapi.json`, made from the schemas that validate, of the routes that are added after this
+ * call. `baseUrl`: the public address; default: the one that the document is read from.
  */
-export function describeInterface(app: HttpServer, { version, baseUrl }: DescribedAs): void {
+export function describeInterface(
+  app: HttpServer,
+  { version, baseUrl }: { version: string; baseUrl?: string | undefined },
+): void {
   const routes: RouteOptions[] = [];
   app.addHook('onRoute', (route) => {
     if (route.schema?.hide !== true && route.method !== 'HEAD') routes.push(route);

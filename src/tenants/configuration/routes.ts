@@ -77,7 +77,7 @@ export async function configurationRoutes(
     params: ConfigurationPath,
     tags,
     name: 'Configuration',
-    one: 'configuration',
+    singular: 'configuration',
     read: {
       neverCompressed,
       scopes: reading,

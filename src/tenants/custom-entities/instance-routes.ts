@@ -68,7 +68,7 @@ export async function instanceRoutes(
     params: InstancePath,
     tags,
     name: 'Instance',
-    one: 'instance',
+    singular: 'instance',
     read: {
       scopes: reading,
       schema: StoredInstance,

@@ -75,7 +75,7 @@ async function typeRoutes(
     params: TypePath,
     tags,
     name: 'CustomEntityType',
-    one: 'type',
+    singular: 'type',
     read: { scopes: reading, schema: StoredType, find: ({ params: { tenant, type } }) => types.find(tenant, type) },
     put: {
       scopes: writing,
