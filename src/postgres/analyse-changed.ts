@@ -1,17 +1,16 @@
 import { sql } from 'kysely';
 import type { Database } from './database.ts';
 
-/** After this many changed or new rows, a table is due: a fixed number plus a share of the table. */
+/** Changed or new rows after which a table is due: a fixed number plus a share of the table. */
 const changedRows = 2_000;
 const changedShare = 0.1;
-/** PostgreSQL loses its counts of changes in a crash, and a copy of a database has none. Then the pages that no vacuum has seen tell. */
+/** After a crash or in a copy, PostgreSQL has no counts of changes. Then the pages that no vacuum has seen decide. */
 const fewPages = 64;
 
 /**
- * Analyses the tables that have changed much since their last analysis, and vacuums the ones that have grown much since their
- * last vacuum. It does so at once and does not wait for autovacuum. Until the analysis, the planner treats the tables as
- * empty. Until the vacuum, an index alone answers nothing, because PostgreSQL looks up in the table whether each row is
- * visible. A vacuum reads only the pages that changed. Skips a table that somebody else works on.
+ * Analyses tables that changed much since their last analysis, and vacuums those that grew much since their last
+ * vacuum, without waiting for autovacuum. Until the analysis, the planner treats them as empty; until the vacuum,
+ * index-only scans look up the visibility of each row. A vacuum reads only changed pages. Skips locked tables.
  */
 export async function analyseChanged(db: Database, tables: readonly string[]): Promise<void> {
   const { rows } = await sql<{ name: string; changed: boolean; grown: boolean }>`
@@ -29,7 +28,7 @@ export async function analyseChanged(db: Database, tables: readonly string[]): P
     ) as tables
     where changed or grown`.execute(db);
   for (const { name, grown } of rows) {
-    // To truncate the file would stop readers, and parallel workers would take the processors from them.
+    // Truncating the file would block readers, and parallel workers would take their processors.
     const work = grown ? sql`vacuum (analyze, skip_locked, truncate false, parallel 0)` : sql`analyze (skip_locked)`;
     await sql`${work} ${sql.id(name)}`.execute(db);
   }

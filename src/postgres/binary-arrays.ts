@@ -1,4 +1,4 @@
-// Arrays in PostgreSQL's binary form (array_recv). They need no quoting in Annals and no parsing in PostgreSQL.
+// Arrays in PostgreSQL's binary format (array_recv), which need no quoting here and no parsing in PostgreSQL.
 
 const oids = { int4: 23, int8: 20, text: 25, uuid: 2950 } as const;
 const int4s = 1007;
@@ -128,7 +128,7 @@ export class CompositeArray {
     if (this.#length > 0) this.#view.setInt32(this.#begin, this.#at - this.#begin - 4);
   }
 
-  /** Begins a field with this many bytes. Returns where they belong. */
+  /** Begins a field with this many bytes. Returns their position. */
   #field(oid: number, bytes: number): number {
     this.#reserve(8 + bytes);
     this.#view.setInt32(this.#at, oid);
@@ -182,7 +182,7 @@ export function setElementType(array: Buffer, oid: number): void {
   array.writeUInt32BE(oid, 8);
 }
 
-/** It writes numbers in a part of the time that a buffer takes. */
+/** A DataView writes numbers several times as fast as a Buffer. */
 function viewOf(buffer: Buffer): DataView {
   return new DataView(buffer.buffer, buffer.byteOffset, buffer.byteLength);
 }

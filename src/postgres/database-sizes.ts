@@ -2,13 +2,13 @@ import { sql } from 'kysely';
 import type { Database } from './database.ts';
 
 /** In bytes. */
-export interface DatabaseSizes {
+interface DatabaseSizes {
   readonly database: number;
-  /** The write-ahead log that the server keeps. Undefined: the role may not read that. */
+  /** The server's write-ahead log; undefined if the role may not read its size. */
   readonly log: number | undefined;
 }
 
-/** What the database takes of its server's disk. SQL does not tell how much of it is left. */
+/** The disk space of the database. SQL cannot tell how much is free. */
 export async function readDatabaseSizes(db: Database): Promise<DatabaseSizes> {
   const { rows } = await sql<{ database: number; maySeeLog: boolean }>`
     select pg_database_size(current_database()) as database,

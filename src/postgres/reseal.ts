@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import type { Sealer } from '../core/sealing.ts';
 import type { Database } from './database.ts';
 
-/** A column with sealed values. Every module that seals declares its columns. */
+/** A column with sealed values. Every module declares its own. */
 export interface SealedColumn {
   table: string;
   column: string;
@@ -10,22 +10,22 @@ export interface SealedColumn {
   keys: readonly string[];
   /** More columns that the value is bound to. */
   bound?: readonly string[];
-  /** The context that the value of a row is bound to. */
+  /** The purpose that the value of a row is bound to. */
   purposeOf(row: Readonly<Record<string, unknown>>): string;
 }
 
 export interface ResealCounts {
   /** Number of values sealed again with the first key. */
   resealed: number;
-  /** Number of values that the first key had sealed already. */
+  /** Number of values that were sealed with the first key. */
   current: number;
-  /** Number of values that no key opens. They stay unchanged. */
+  /** Number of values that no key opens, which stay unchanged. */
   unreadable: number;
 }
 
 const maxRows = 500;
 
-/** Seals again, with the first key, the values that another key has sealed. Others may write meanwhile. Idempotent. */
+/** Reseals values of other keys with the first key, beside concurrent writers. Idempotent. */
 export async function resealColumn(db: Database, sealer: Sealer, sealed: SealedColumn): Promise<ResealCounts> {
   const counts: ResealCounts = { resealed: 0, current: 0, unreadable: 0 };
   const { table, column, keys, bound = [], purposeOf } = sealed;
@@ -48,14 +48,14 @@ export async function resealColumn(db: Database, sealer: Sealer, sealed: SealedC
 
   async function resealRow(row: Record<string, unknown>): Promise<keyof ResealCounts> {
     const value = row[column];
-    if (!(value instanceof Uint8Array)) throw new Error(`${table}.${column} holds something that is not sealed`);
+    if (!(value instanceof Uint8Array)) throw new Error(`${table}.${column} has a value that is not sealed`);
     if (sealer.isCurrent(value)) return 'current';
     const purpose = purposeOf(row);
     const plaintext = sealer.open(value, purpose);
     if (plaintext === undefined) return 'unreadable';
     let update = untyped.updateTable(table).set({ [column]: sealer.seal(plaintext, purpose) });
     for (const key of keys) update = update.where(key, '=', row[key]);
-    // Another writer has sealed the value with the first key meanwhile.
+    // Unless another writer has replaced the value.
     await update.where(column, '=', value).execute();
     return 'resealed';
   }

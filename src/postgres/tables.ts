@@ -5,7 +5,9 @@ interface TenantTable {
   created_at: Generated<Date>;
 }
 
-/** Every table of the database by its name. Each module describes its tables beside its store and declares them here. */
+/**
+ * Every table of the database by its name. Each module describes its tables beside its store and declares them here.
+ */
 export interface Tables {
   tenant: TenantTable;
 }

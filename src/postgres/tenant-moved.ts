@@ -1,6 +1,6 @@
 import pg from 'pg';
 
-/** A statement reached a worker from which the cluster has just moved the tenant. It did nothing, and may be sent again. */
+/** A statement reached a worker from which the tenant was just moved. It had no effect and can be retried. */
 export class TenantMoved extends Error {
   constructor(options: { cause: unknown }) {
     super('The cluster has just moved the tenant to another worker.', options);
@@ -9,8 +9,8 @@ export class TenantMoved extends Error {
 }
 
 /**
- * Whether an error of the driver may mean that a statement reached a worker which no longer has the tenant. Nothing was
- * done. Citus has no SQLSTATE of its own for it, and says the same of a routine that reads what its worker never had.
+ * Whether an error of the driver may mean that a statement reached a worker that no longer has the tenant, without
+ * effect. Citus has no SQLSTATE for it, and says the same of a routine that reads what its worker never had.
  */
 export function mayBeMoved(error: unknown): boolean {
   if (error instanceof TenantMoved) return true;
@@ -20,8 +20,8 @@ export function mayBeMoved(error: unknown): boolean {
 }
 
 /**
- * Whether the cluster moves tenants or moved one in the last seconds: Citus lists the tables that it will drop after a
- * move. Only a coordinator of Citus has that list.
+ * Whether the cluster is moving tenants or has just moved one: Citus lists the tables to drop after a move, on its
+ * coordinator only.
  */
 export async function hasMovedTenants(pool: pg.Pool): Promise<boolean> {
   const { rows } = await pool.query<{ moved: boolean }>('select exists (select from pg_dist_cleanup) as moved');

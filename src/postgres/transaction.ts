@@ -4,11 +4,11 @@ import type pg from 'pg';
 import type { Database, DatabaseTransaction } from './database.ts';
 import { mayBeMoved } from './tenant-moved.ts';
 
-export interface TransactionOptions {
+interface TransactionOptions {
   isolation?: IsolationLevel;
   /**
-   * How often a transaction is repeated that failed because of another one (serialization failure, deadlock). Default: 0,
-   * because only the caller knows whether its work can run twice.
+   * Maximum retries after a serialization failure or a deadlock. Default: 0, because only the caller knows whether its
+   * work can run twice.
    */
   retries?: number;
 }
@@ -26,7 +26,7 @@ export async function inTransaction<Result>(
   });
 }
 
-/** Runs a transaction on a connection of the pool, for statements that the query builder lacks, for example COPY. */
+/** Runs a transaction on a connection of the pool, for statements that the query builder lacks, such as COPY. */
 export async function inPoolTransaction<Result>(
   pool: pg.Pool,
   work: (client: pg.PoolClient) => Promise<Result>,
@@ -53,8 +53,8 @@ export async function inPoolTransaction<Result>(
 }
 
 /**
- * Whether the transaction failed because of another one (SQLSTATE 40001, 40P01), or because a cluster moved its tenant, and
- * can succeed if it is repeated.
+ * Whether the transaction failed because of another one (SQLSTATE 40001, 40P01), or because a cluster moved its tenant,
+ * and may succeed when retried.
  */
 export function isLostRace(error: unknown): boolean {
   if (mayBeMoved(error)) return true;
@@ -70,7 +70,7 @@ async function again<Result>(retries: number, attempt: () => Promise<Result>): P
       return await attempt();
     } catch (error) {
       if (left <= 0 || !isLostRace(error)) throw error;
-      // Unequal pauses, so that the same transactions do not meet again.
+      // Jitter keeps the same transactions from colliding again.
       await sleep(Math.random() * maxRetryPause);
     }
   }

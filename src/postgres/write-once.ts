@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { link, open, readFile, rm } from 'node:fs/promises';
 
 /**
- * Writes a file once; afterwards it is only read. Returns the content of the file: this content, or that of another
- * process that was faster. No reader sees half a file. After a crash, the file is complete or does not exist.
+ * Writes a file if it does not exist. Returns its content: this one, or that of a faster process. Atomic: also after a
+ * crash, the file is complete or missing.
  */
 export async function writeOnce(path: string, content: string, mode = 0o600): Promise<string> {
   const existing = await readIfThere(path);

@@ -122,7 +122,7 @@ test('verify confirms a backup with its key alone, and a changed one is exit cod
   expect(changed).toMatchObject({
     code: 1,
     stdout: '',
-    stderr: expect.stringContaining('something comes after its end'),
+    stderr: expect.stringContaining('something follows its end'),
   });
   const target = await makeTarget();
   expect(await annals(['restore', file], environmentOf(target))).toMatchObject({ code: 1 });

@@ -131,7 +131,7 @@ test('two migrations of the same number, or a file named otherwise, are refused'
   await expect(readMigrations(folder)).rejects.toThrow('0001-uno.sql and 0001-one.sql have the same number');
   await rm(join(folder, '0001-uno.sql'));
   await writeMigration('later.sql', '');
-  await expect(readMigrations(folder)).rejects.toThrow('later.sql is not named as a migration is');
+  await expect(readMigrations(folder)).rejects.toThrow('later.sql is not named like a migration');
 });
 
 test('routines are replaced, change their signature and result, come and go with the folder; others stay', async () => {

@@ -2,9 +2,8 @@ import pg from 'pg';
 import type { BackedUpSequence } from './manifest.ts';
 
 /**
- * Tables that no backup has. Some say which schema the database has and which server it is on: a restore writes these
- * itself. Sessions and links of the console, and e-mails that wait, must not go on in two places. The rates of requests
- * are unlogged on one server and logged in a cluster.
+ * Tables without a backup. A restore writes those about the schema and the server itself. Sessions and links of the
+ * console, and queued e-mails, must not continue in two places. Request rates are unlogged, except in a cluster.
  */
 const tablesLeftOut: readonly string[] = [
   'migration',
@@ -19,20 +18,20 @@ const tablesLeftOut: readonly string[] = [
   'tenant_rate',
 ];
 
-/** A table with the columns that a backup has of it. */
+/** A table with its columns in a backup. */
 export interface TableToBackUp {
   name: string;
   columns: string[];
   /** The identity columns among them. */
   identities: string[];
-  /** Part of another table, or made of others: COPY does not read it by its name alone. */
+  /** COPY does not read a partitioned table by its name. */
   partitioned: boolean;
 }
 
 /**
- * The tables of a backup, from the database's own catalogue, so that none can be forgotten. Unlogged tables are left out,
- * since a crash empties them anyway. So are generated columns, and transaction ids, which mean nothing elsewhere: what is
- * restored counts as recorded by the transaction that restores.
+ * The tables of a backup, from the database's catalogue, so that none can be forgotten. Unlogged tables are left out,
+ * since a crash empties them anyway. So are generated columns, and transaction ids, which are meaningless elsewhere:
+ * restored rows count as recorded by the transaction that restores.
  */
 export async function tablesToBackUp(client: pg.ClientBase): Promise<TableToBackUp[]> {
   const { rows } = await client.query<TableToBackUp>(
@@ -52,7 +51,7 @@ export async function tablesToBackUp(client: pg.ClientBase): Promise<TableToBack
   return rows;
 }
 
-/** The state of the sequence of each identity column. It is never behind the numbers of the backup. */
+/** The state of the sequence of each identity column, never behind the numbers in the backup. */
 export async function readSequences(
   client: pg.ClientBase,
   tables: readonly TableToBackUp[],
@@ -77,7 +76,7 @@ export async function readSequences(
   return sequences;
 }
 
-/** The last number that a cluster has given to rows of all tables (docs/decisions/cluster.md). Undefined where the database is no cluster. */
+/** The last number of a cluster's common sequence (docs/decisions/cluster.md); undefined on one server. */
 async function readClusterNumber(client: pg.ClientBase): Promise<string | undefined> {
   const { rows: found } = await client.query(`select where to_regclass('change_number') is not null`);
   if (found.length === 0) return undefined;
@@ -93,7 +92,7 @@ interface TableIndex {
   comment: string | null;
 }
 
-/** The complete indexes of tables, except for those of constraints. */
+/** The valid indexes of tables, except those of constraints. */
 export async function readIndexes(client: pg.ClientBase, tables: readonly string[]): Promise<TableIndex[]> {
   const { rows } = await client.query<TableIndex>(
     `select c.relname as "table", n.relname as name, pg_get_indexdef(i.indexrelid, 0, true) as definition,
@@ -108,8 +107,8 @@ export async function readIndexes(client: pg.ClientBase, tables: readonly string
 }
 
 /**
- * Empties tables and takes away their foreign keys and the indexes that no constraint needs: rows come in any order then,
- * and an index is built in one go. The returned function puts them back.
+ * Empties tables and drops their foreign keys and the indexes that no constraint needs, so that rows can come in any
+ * order and indexes are built in one pass. The returned function recreates them.
  */
 export async function bareTables(client: pg.ClientBase, tables: readonly string[]): Promise<() => Promise<void>> {
   const { rows: keys } = await client.query<{ table: string; name: string; definition: string }>(

@@ -5,13 +5,13 @@ import { OperatorError } from '../../core/errors.ts';
 import { createSealer } from '../../core/sealing.ts';
 import { bridge } from '../schema/adopt-baseline.ts';
 
-/** Grows when an older version could not read a backup any more. */
+/** Increases when older versions can no longer read a backup. */
 export const backupFormat = 2;
-/** The first file of a backup: what a restore checks before it begins. */
+/** The first file of a backup, which a restore checks before it begins. */
 export const beginFile = 'begin.json';
-/** The file after the tables: everything about the backup. A backup without it is not complete. */
+/** The file after the tables. A backup without it is incomplete. */
 export const manifestFile = 'manifest.json';
-/** The last file of a backup: what confirms it to whoever has the secret key. */
+/** The last file of a backup: its authentication code under the secret key. */
 export const authenticationFile = 'manifest.hmac';
 
 const table = {
@@ -26,11 +26,11 @@ const begin = {
   /** The file names of all migrations of the database, in order. */
   migrations: Type.Array(Type.String()),
   createdAt: Type.String(),
-  /** Of each secret key, the first one first: a value that this key has sealed, in base64. */
+  /** A value sealed with each secret key, in their order, in base64. */
   keys: Type.Array(Type.String(), { minItems: 1 }),
 };
 
-/** A table as it is in the backup. Its files together are what COPY writes, as text, of its columns. */
+/** A table in the backup. Its files together are the text of COPY. */
 const copiedTable = Type.Object({
   ...table,
   rows: Type.Integer(),
@@ -39,7 +39,7 @@ const copiedTable = Type.Object({
   sha256: Type.String(),
 });
 
-/** An identity column with the state of its sequence; `called` tells whether it gave `value` already. */
+/** The state of an identity column's sequence; `called`: whether `value` was used. */
 const sequence = Type.Object({
   table: Type.String(),
   column: Type.String(),
@@ -47,7 +47,7 @@ const sequence = Type.Object({
   called: Type.Boolean(),
 });
 
-/** An index. What creates it is not in the backup, so that a restore carries out nothing that a file says. */
+/** An index, without its statement: a restore executes no SQL of the backup. */
 const index = Type.Object({
   table: Type.String(),
   name: Type.String(),
@@ -62,28 +62,28 @@ const manifestSchema = Type.Object({
   indexes: Type.Array(index),
 });
 
-/** What a backup tells of itself at its beginning. */
+/** The description at the beginning of a backup. */
 export type BackupBegin = Static<typeof beginSchema>;
-/** What a backup tells of itself at its end. */
+/** The description at the end of a backup. */
 export type BackupManifest = Static<typeof manifestSchema>;
 export type BackedUpSequence = Static<typeof sequence>;
 export type BackedUpIndex = Static<typeof index>;
 
-/** Reads the first file of a backup. Throws an OperatorError where it is of another format, or none at all. */
+/** Reads the first file of a backup. Throws an OperatorError for another format, or if it is malformed. */
 export function readBegin(text: string): BackupBegin {
   const value = parsed(text);
   if (Value.Check(Type.Object({ format: begin.format }), value) && value.format !== backupFormat) {
     throw new OperatorError(
       value.format > backupFormat
         ? `The backup has format ${value.format}; this version of Annals knows up to ${backupFormat}.`
-        : `The backup has format ${value.format}, without what confirms it; this version of Annals knows ${backupFormat}. ${bridge('backup')}`,
+        : `The backup has format ${value.format}, without an authentication code; this version of Annals knows ${backupFormat}. ${bridge('backup')}`,
     );
   }
   if (!Value.Check(beginSchema, value)) throw new OperatorError(noBackup);
   return value;
 }
 
-/** Reads the last file of a backup. */
+/** Reads the manifest of a backup. */
 export function readManifest(text: string): BackupManifest {
   const value = parsed(text);
   if (!Value.Check(manifestSchema, value)) throw new OperatorError(noBackup);
@@ -110,22 +110,22 @@ export function checksOfKeys(secretKeys: readonly Uint8Array[]): string[] {
 }
 
 /**
- * Checks that the secret keys open what is sealed in a backup. Throws an OperatorError where none is the first key of the
- * backup. Returns how many of its other keys are missing.
+ * Checks that the secret keys open the sealed values of a backup. Throws an OperatorError if the backup's first key is
+ * missing. Returns the number of its other keys that are missing.
  */
 export function checkKeys({ keys }: BackupBegin, secretKeys: readonly Uint8Array[]): number {
   const sealer = createSealer(secretKeys);
   const missing = keys.map((check) => sealer.open(Buffer.from(check, 'base64'), purpose) === undefined);
   if (missing[0] !== false) {
     throw new OperatorError(
-      'The secret key does not fit: the backup was made with another one, and nothing that is sealed in it would open. ' +
-        'Give the key of that installation, in ANNALS_SECRET_KEY or as secret.key in the data folder.',
+      'The secret key does not fit: the backup was made with another one, and its sealed values could not be opened. ' +
+        'Provide the key of that installation, in ANNALS_SECRET_KEY or as secret.key in the data folder.',
     );
   }
-  return missing.filter((one) => one).length;
+  return missing.filter(Boolean).length;
 }
 
-/** The bytes of a backup's first and last description. The last one has the SHA-256 of each table. */
+/** The bytes of a backup's descriptions. The manifest has the SHA-256 of each table. */
 export interface Descriptions {
   begin: Uint8Array;
   manifest: Uint8Array;
@@ -138,11 +138,11 @@ export function authenticate(secretKey: Uint8Array, described: Descriptions): st
   return createHmac('sha256', key).update(sum(described.begin)).update(sum(described.manifest)).digest('hex');
 }
 
-/** Whether the code is that of one of the keys. */
+/** Whether one of the keys made the code. */
 export function isAuthentic(secretKeys: readonly Uint8Array[], descriptions: Descriptions, code: string): boolean {
-  const given = Buffer.from(code);
+  const actual = Buffer.from(code);
   return secretKeys.some((key) => {
-    const own = Buffer.from(authenticate(key, descriptions));
-    return own.length === given.length && timingSafeEqual(own, given);
+    const expected = Buffer.from(authenticate(key, descriptions));
+    return expected.length === actual.length && timingSafeEqual(expected, actual);
   });
 }

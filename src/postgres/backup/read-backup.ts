@@ -18,15 +18,14 @@ import {
 } from './manifest.ts';
 import { type ArchivedFile, readArchive } from './tar.ts';
 
-/** A table of a backup as it is read. */
-export interface TableOfBackup {
+interface TableOfBackup {
   readonly name: string;
-  /** What COPY wrote, as text. To be read to its end. */
+  /** The text of COPY. Read it to its end. */
   readonly content: AsyncIterable<Buffer>;
 }
 
 /**
- * Reads a backup from its beginning to its end, once, and checks it meanwhile.
+ * Reads a backup once, from its beginning to its end, and verifies it.
  *
  * @example
  * const reader = await BackupReader.open(createReadStream('annals.backup'));
@@ -49,7 +48,7 @@ export class BackupReader {
   }
 
   /**
-   * Reads the beginning. Throws an OperatorError where it is not that of a backup that this version knows. The signal ends the reading
+   * Reads the beginning. Throws an OperatorError if this version does not know the format. The signal ends the read
    * with its reason.
    */
   static async open(input: Readable, { signal }: { signal?: AbortSignal | undefined } = {}): Promise<BackupReader> {
@@ -60,8 +59,8 @@ export class BackupReader {
   }
 
   /**
-   * The keys that are to confirm the backup, before its tables are read. Throws an OperatorError where they do not fit. Returns how many
-   * further keys of the backup are missing.
+   * Sets the keys that authenticate the backup, before its tables are read. Throws an OperatorError if they do not fit.
+   * Returns the number of the backup's other keys that are missing.
    */
   useKeys(secretKeys: readonly Uint8Array[]): number {
     const missing = checkKeys(this.begin, secretKeys);
@@ -69,15 +68,15 @@ export class BackupReader {
     return missing;
   }
 
-  /** What the backup tells at its end: only after all tables were read, and equal what it tells. */
+  /** The manifest, once all tables are read and verified. */
   get manifest(): BackupManifest {
     if (this.#manifest === undefined) throw new Error('the backup was not read to its end');
     return this.#manifest;
   }
 
   /**
-   * The tables, each to be read before the next one. Throws an OperatorError at the end where they are not as the manifest tells, or where no
-   * key confirms the backup.
+   * The tables, each to be read before the next one. Throws an OperatorError at the end if they do not match the
+   * manifest, or if no key authenticates the backup.
    */
   async *tables(): AsyncGenerator<TableOfBackup, void> {
     let file = await this.#next();
@@ -130,8 +129,8 @@ export class BackupReader {
     if (this.#keys === undefined) throw new Error('the keys of the backup were not given');
     const { value, done } = await this.#files.next();
     if (done || value.name !== authenticationFile) throw new OperatorError(changed);
-    const told = (await contentOf(value)).toString('utf8').trim();
-    if (!isAuthentic(this.#keys, { begin: this.#beginText, manifest }, told)) throw new OperatorError(changed);
+    const code = (await contentOf(value)).toString('utf8').trim();
+    if (!isAuthentic(this.#keys, { begin: this.#beginText, manifest }, code)) throw new OperatorError(changed);
   }
 
   #check(manifest: BackupManifest): void {
@@ -139,7 +138,7 @@ export class BackupReader {
     for (const { name, bytes, sha256 } of manifest.tables) {
       const read = this.#read.get(name) ?? nothing;
       if (read.bytes !== bytes || read.sha256 !== sha256) {
-        throw new OperatorError(`The backup is damaged: its table ${name} is not as its manifest tells.`);
+        throw new OperatorError(`The backup is damaged: its table ${name} does not match its manifest.`);
       }
     }
     const unknown = [...this.#read.keys()].find((name) => !manifest.tables.some((table) => table.name === name));
@@ -155,9 +154,9 @@ function tableOf({ name }: ArchivedFile): string {
 }
 
 const changed =
-  'The backup was changed after it was made: none of the secret keys confirms it. Use another copy, or its own key.';
+  'The backup was altered: none of the secret keys authenticates it. Use another copy, or the key that it was made with.';
 
-/** In bytes. Descriptions of a backup have some 20 kB. */
+/** Bytes. Descriptions of a backup have some 20 kB. */
 export const maxDescription = 4 * 1024 * 1024;
 
 async function contentOf(file: ArchivedFile): Promise<Buffer> {
@@ -165,23 +164,22 @@ async function contentOf(file: ArchivedFile): Promise<Buffer> {
   return await buffer(Readable.from(file.content, { objectMode: false }));
 }
 
-/** Errors of the compression in words for operators; those of the input, a file that is missing for instance, as they are. */
+/** Words errors of the compression for operators; those of the input, for example a missing file, stay. */
 async function* decompressed(input: Readable, signal?: AbortSignal): AsyncGenerator<Buffer, void> {
   const unpack = createZstdDecompress({ chunkSize: 256 * 1024 });
   const onAbort = () =>
     unpack.destroy(signal?.reason instanceof Error ? signal.reason : new Error(String(signal?.reason)));
   signal?.addEventListener('abort', onAbort, { once: true });
-  // A pipe does not pass errors on.
+  // Pipes do not propagate errors.
   input.once('error', (error) => unpack.destroy(error));
-  let given = 0;
+  let read = 0;
   input.on('data', (chunk: Uint8Array) => {
-    given += chunk.length;
+    read += chunk.length;
   });
   try {
     for await (const chunk of input.pipe(unpack)) yield chunk;
-    // What comes after the last frame is not unpacked.
-    if (unpack.bytesWritten !== given)
-      throw new OperatorError('The backup was changed: something comes after its end.');
+    // Bytes after the last frame are not unpacked.
+    if (unpack.bytesWritten !== read) throw new OperatorError('The backup was altered: something follows its end.');
   } catch (error) {
     if (hasCode(error, 'Z_BUF_ERROR')) throw new OperatorError('The backup is not complete: it ends too early.');
     const isOfZstd = error instanceof Error && 'code' in error && String(error.code).startsWith('ZSTD_');

@@ -12,23 +12,23 @@ import { bareTables, type TableToBackUp, tablesToBackUp } from './backed-up-tabl
 import type { BackedUpIndex, BackedUpSequence, BackupBegin, BackupManifest } from './manifest.ts';
 import type { BackupReader } from './read-backup.ts';
 
-export interface RestoreOptions {
+interface RestoreOptions {
   signal?: AbortSignal | undefined;
-  /** Called as the restore goes on, with the bytes of the tables. */
+  /** Called with the bytes of the tables so far. */
   onProgress?: ((bytes: number) => void) | undefined;
-  /** The statement that makes an index which operators made, by its name and comment; undefined: it is none of these. Default: none is. */
+  /** The statement of an index that operators made; undefined for any other index. Default: there are none. */
   definitionOf?: (index: BackedUpIndex) => string | undefined;
-  /** What is carried out at the end, on the current schema: what must not go on by itself in two places. */
+  /** Statements at the end, on the current schema: they stop what must not continue in two places. */
   afterwards?: readonly string[] | undefined;
 }
 
 export interface RestoredBackup {
   manifest: BackupManifest;
-  /** Tables of the backup that Annals does not have, and that were left out. */
+  /** Tables of the backup that Annals does not have. */
   leftOut: string[];
 }
 
-/** Throws an OperatorError where a backup is of a schema that this version of Annals cannot bring to its own. */
+/** Throws an OperatorError if this version cannot migrate the backup's schema. */
 export async function checkSchemaOf({ schema, migrations }: BackupBegin): Promise<Schema> {
   const ours = await readPackageSchema();
   if (areFormer(migrations)) checkFormer('backup', migrations);
@@ -42,9 +42,9 @@ export async function checkSchemaOf({ schema, migrations }: BackupBegin): Promis
 }
 
 /**
- * Restores a backup into an empty database, and brings it to the current schema. It does all of that in one transaction:
- * where anything fails, or the process is killed, the database stays empty. The pool must allow 2 connections. Throws a
- * OperatorError where the database is not empty, or where the backup is damaged or of a newer schema.
+ * Restores a backup into an empty database and migrates it to the current schema, in one transaction: after a failure,
+ * the database is empty. The pool must allow 2 connections. Throws an OperatorError if the database is not empty, or if
+ * the backup is damaged or of a newer schema.
  */
 export async function restoreBackup(
   pool: pg.Pool,
@@ -99,7 +99,7 @@ async function fillTables(client: pg.ClientBase, backup: BackupReader, options: 
   const rows = new Map<string, number>();
   let read = 0;
   for await (const { name, content } of backup.tables()) {
-    const table = ours.find((one) => one.name === name);
+    const table = ours.find((known) => known.name === name);
     if (table === undefined) {
       leftOut.push(name);
       continue;
@@ -117,11 +117,11 @@ async function fillTables(client: pg.ClientBase, backup: BackupReader, options: 
     rows.set(name, copy.rowCount);
   }
   const { tables, sequences } = backup.manifest;
-  for (const { name, rows: told } of tables) {
+  for (const { name, rows: expected } of tables) {
     const found = rows.get(name) ?? 0;
-    if (found !== told && !leftOut.includes(name)) {
+    if (found !== expected && !leftOut.includes(name)) {
       throw new OperatorError(
-        `The backup is damaged: its table ${name} has ${found} rows, and its manifest tells ${told}.`,
+        `The backup is damaged: its table ${name} has ${found} rows, and its manifest says ${expected}.`,
       );
     }
   }
@@ -136,14 +136,16 @@ function columnsOf({ tables }: BackupBegin, { name, columns: ours }: TableToBack
   const columns = tables.find((table) => table.name === name)?.columns ?? [];
   const unknown = columns.find((column) => !ours.includes(column));
   if (columns.length === 0 || unknown !== undefined) {
-    throw new OperatorError(`The table ${name} of the backup has other columns than its migrations make: ${unknown}.`);
+    throw new OperatorError(
+      `The table ${name} of the backup has a column that its migrations do not make: ${unknown}.`,
+    );
   }
   return columns;
 }
 
 function copyInto({ name, partitioned }: TableToBackUp, columns: readonly string[]): string {
   const target = `${pg.escapeIdentifier(name)} (${columns.map((column) => pg.escapeIdentifier(column)).join(', ')})`;
-  // Nobody sees the rows before the commit, so PostgreSQL need not look at each of them again later.
+  // The rows are invisible until the commit, so PostgreSQL can freeze them at once.
   return `copy ${target} from stdin${partitioned ? '' : ' with (freeze)'}`;
 }
 
@@ -163,7 +165,7 @@ async function restoreSequences(
   }
 }
 
-/** Indexes that operators made. Those that a service makes by itself it makes again after its start. */
+/** Recreates indexes that operators made. The service recreates its own after its start. */
 async function addIndexes(
   client: pg.ClientBase,
   indexes: readonly BackedUpIndex[],
@@ -179,12 +181,12 @@ async function addIndexes(
   }
 }
 
-/** The database refuses the rows themselves: SQLSTATE classes 22 (data exception) and 23 (constraint violation). */
+/** The database refuses the rows: SQLSTATE classes 22 (data exception) and 23 (constraint violation). */
 function isDataFault(error: unknown): error is pg.DatabaseError {
   return error instanceof pg.DatabaseError && /^2[23]/.test(error.code ?? '');
 }
 
-/** Objects of extensions do not count: a provider may install them in every database. */
+/** Ignores objects of extensions, which a provider may install in every database. */
 async function checkEmpty(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ name: string }>(
     `select c.relname as name from pg_class c
@@ -199,13 +201,13 @@ async function checkEmpty(client: pg.ClientBase): Promise<void> {
 }
 
 /**
- * Builds the tables of an earlier schema in an empty database, without routines: those that these migrations make. The
- * caller holds the lock of the ledger, in a transaction. Throws an OperatorError if one of the migrations is not known.
+ * Creates the tables of these migrations in an empty database, without routines. The caller holds the lock of the
+ * ledger, in a transaction. Throws an OperatorError if a migration is unknown.
  */
 async function buildEarlierSchema(client: pg.ClientBase, schema: Schema, migrations: readonly string[]): Promise<void> {
   const isFormer = areFormer(migrations);
   const made = isFormer ? schema.migrations.slice(0, 1).map(({ name }) => name) : migrations;
-  const unknown = made.find((name) => !schema.migrations.some((one) => one.name === name));
+  const unknown = made.find((name) => !schema.migrations.some((migration) => migration.name === name));
   if (unknown !== undefined) throw new OperatorError(`This version of Annals does not know the migration ${unknown}`);
   await createLedger(client);
   await applyIndexedRoutines(
@@ -216,7 +218,7 @@ async function buildEarlierSchema(client: pg.ClientBase, schema: Schema, migrati
   if (isFormer) await createFormerTables(client);
 }
 
-/** Brings such a database, with its rows, to the schema, in the same transaction. */
+/** Migrates such a database, with its rows, to the schema, in the same transaction. */
 async function finishSchema(client: pg.ClientBase, schema: Schema, migrations: readonly string[]): Promise<void> {
   if (areFormer(migrations)) await dropFormerTables(client, 'backup');
   const { rows } = await client.query<{ name: string }>('select name from migration');

@@ -1,13 +1,13 @@
 import { OperatorError } from '../../core/errors.ts';
 
-// A tar archive (POSIX.1-1988, ustar) of plain files with short names. Nothing more of tar is needed here.
+// The part of tar (POSIX.1-1988, ustar) that backups need: plain files with short names.
 
 const block = 512;
 const maxName = 100;
-/** Bytes that may fill an archive up. */
+/** Maximum bytes of padding at the end. */
 export const maxEnd = 1024 * 1024;
 
-/** The header of a file. The content follows, and then `paddingOf` its size. `at` is in milliseconds since 1970. */
+/** The header of a file, followed by its content and `paddingOf` its size. `at` is in milliseconds since 1970. */
 export function headerOf(name: string, size: number, at: number): Buffer {
   const header = Buffer.alloc(block);
   const bytes = Buffer.from(name, 'utf8');
@@ -25,7 +25,7 @@ export function headerOf(name: string, size: number, at: number): Buffer {
   return header;
 }
 
-/** What fills the last block of a content of this size. */
+/** Fills the last block of a content of this size. */
 export function paddingOf(size: number): Buffer {
   return Buffer.alloc((block - (size % block)) % block);
 }
@@ -39,11 +39,11 @@ export interface ArchivedFile {
   readonly name: string;
   /** In bytes. */
   readonly size: number;
-  /** To be read before the next file; what is left of it is skipped. */
+  /** Read it before the next file; the rest is skipped. */
   readonly content: AsyncGenerator<Buffer, void>;
 }
 
-/** Reads the files of an archive, one after the other. Throws an OperatorError where it is none or is not complete. */
+/** Reads the files of an archive one after another. Throws an OperatorError if it is malformed or incomplete. */
 export async function* readArchive(chunks: AsyncIterable<Buffer>): AsyncGenerator<ArchivedFile, void> {
   const bytes = new ByteReader(chunks);
   for (;;) {
@@ -58,7 +58,7 @@ export async function* readArchive(chunks: AsyncIterable<Buffer>): AsyncGenerato
     }
     const content = bytes.pieces(size);
     const kind = header.toString('latin1', 156, 157);
-    // Programs that pack an archive again may add directories and notes.
+    // Programs that repack an archive may add directories and extended headers.
     if (kind === '0' || kind === '\0') yield { name: textIn(header.subarray(0, maxName)), size, content };
     for await (const _skipped of content);
     await bytes.take(paddingOf(size).length);
@@ -94,13 +94,13 @@ class ByteReader {
     return Buffer.concat(parts);
   }
 
-  /** Reads to the end, where a compressed stream has its checksum. Programs fill the last blocks of an archive with zeros. */
+  /** Reads to the end, where a compressed stream has its checksum, past the zeros that pad an archive. */
   async takeEnd(): Promise<void> {
     let length = 0;
     for (let rest: Buffer | undefined = this.#rest; rest !== undefined; ) {
       length += rest.length;
       if (length > maxEnd || rest.some((byte) => byte !== 0)) {
-        throw new OperatorError('The backup was changed: something comes after its end.');
+        throw new OperatorError('The backup was altered: something follows its end.');
       }
       const { value, done } = await this.#chunks.next();
       rest = done ? undefined : value;

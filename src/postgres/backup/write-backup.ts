@@ -17,23 +17,23 @@ import {
 } from './manifest.ts';
 import { endOfArchive, headerOf, paddingOf } from './tar.ts';
 
-export interface WriteBackupOptions {
+interface WriteBackupOptions {
   secretKeys: readonly Uint8Array[];
   /** Milliseconds since 1970. */
   now: number;
   signal?: AbortSignal | undefined;
-  /** Called as the backup grows, with the bytes of the tables before compression. */
+  /** Called with the bytes of the tables so far, before compression. */
   onProgress?: (bytes: number) => void;
   /** Maximum bytes of a file in the archive; default 4 MiB. */
   partBytes?: number;
 }
 
-/** An archive has the size of a file before its content, so a table has many files, of which one is in memory. */
+/** A file's size precedes its content in an archive, so a table is split into files, each buffered in memory. */
 const defaultPartBytes = 4 * 1024 * 1024;
 
 /**
- * Writes a backup of the database: one snapshot, while others read and write. It is a tar archive, compressed by zstd. Its
- * memory does not grow with the database. The pool needs one connection. Ends the output only where it fails.
+ * Writes a backup of one snapshot of the database, while others read and write: a tar archive, compressed with zstd, in
+ * constant memory. The pool needs one connection. Ends the output only on failure.
  */
 export async function writeBackup(
   pool: pg.Pool,
@@ -43,7 +43,7 @@ export async function writeBackup(
   const client = await pool.connect();
   try {
     await client.query('begin isolation level repeatable read, read only');
-    // The reader of a backup may be slow.
+    // The backup's reader may be slow.
     await client.query('set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0');
     const { promise: manifest, resolve } = Promise.withResolvers<BackupManifest>();
     const archive = Readable.from(archiveOf(client, options, resolve), { objectMode: false });
@@ -65,7 +65,7 @@ async function* archiveOf(
   finish: (manifest: BackupManifest) => void,
 ): AsyncGenerator<Buffer, void> {
   const tables = await tablesToBackUp(client);
-  // No migration changes a table before the backup has it.
+  // Keeps migrations from changing a table before it is copied.
   const names = tables.map(({ name }) => pg.escapeIdentifier(name)).join(', ');
   await client.query(`lock table ${names} in access share mode`);
   const begin = { ...(await readBegin(client, now)), keys: checksOfKeys(secretKeys) };
@@ -91,7 +91,7 @@ async function* archiveOf(
     tables.map(({ name }) => name),
   );
   const named = indexes.map(({ table, name, comment }) => ({ table, name, comment }));
-  const manifest = { ...begin, tables: copies.map((copy) => copy.told()), sequences, indexes: named };
+  const manifest = { ...begin, tables: copies.map((copy) => copy.summary()), sequences, indexes: named };
   const text = jsonOf(manifest);
   yield* fileOf(manifestFile, text, now);
   const [firstKey] = secretKeys;
@@ -117,7 +117,7 @@ async function readBegin(client: pg.ClientBase, now: number): Promise<Omit<Backu
   };
 }
 
-/** The text of one table, as COPY writes it. */
+/** The text of COPY of one table. */
 class TableCopy {
   readonly #table: TableToBackUp;
   readonly #stream: CopyToStreamQuery;
@@ -152,8 +152,8 @@ class TableCopy {
     return part;
   }
 
-  /** To be called once, after a later statement of the connection: the number of rows comes after the last byte. */
-  told() {
+  /** Call it once, after a later statement of the connection: the number of rows follows the last byte. */
+  summary() {
     const { name, columns } = this.#table;
     return { name, columns, rows: this.#stream.rowCount, bytes: this.#bytes, sha256: this.#hash.digest('hex') };
   }

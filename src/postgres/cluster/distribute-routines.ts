@@ -5,7 +5,7 @@ import type { Schema } from '../schema/read-schema.ts';
 import { createForShard } from '../schema/shard-routines.ts';
 
 /**
- * Makes the routines of a cluster those of the schema, on all nodes and for all shards. The caller is in a transaction, after
+ * Applies the schema's routines to a cluster, on all nodes and for all shards. The caller is in a transaction, after
  * beginSequential, holds the lock of the ledger, and has distributed the tables.
  */
 export async function applyDistributedRoutines(client: pg.ClientBase, schema: Schema): Promise<void> {
@@ -17,8 +17,8 @@ export async function applyDistributedRoutines(client: pg.ClientBase, schema: Sc
 }
 
 /**
- * Brings all routines of Annals to the workers. A call of one whose first parameter is `of_tenant` then runs on the
- * worker that has the tenant.
+ * Distributes all routines of Annals to the workers. Calls with a first parameter `of_tenant` then run on the tenant's
+ * worker.
  */
 async function distributeRoutines(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ signature: string; ofTenant: boolean }>(
@@ -49,9 +49,9 @@ interface Shard {
 }
 
 /**
- * Makes the routines of each shard that has none yet, in a schema of its own on all nodes: a shard may move to any of them. Drops
- * those of shards that the cluster has split or merged. Makes none if the role may not create schemas in the database: pages then
- * cost more. The caller is in a transaction, after beginSequential, and the tables are distributed.
+ * Creates the routines of each new shard, in a schema of their own on all nodes, since shards may move to any node.
+ * Drops those of shards that the cluster has split or merged. Creates none if the role may not create schemas; pages
+ * then cost more. The caller is in a transaction, after beginSequential, and the tables are distributed.
  */
 async function makeShardRoutines(
   client: pg.ClientBase,
@@ -73,9 +73,9 @@ async function makeShardRoutines(
   }
 }
 
-/** Drops the routines of shards: of all, or of those that do not exist any more. */
+/** Drops the routines of all shards, or of shards that no longer exist. */
 async function dropShardRoutines(client: pg.ClientBase, which: 'all' | 'of no shard'): Promise<void> {
-  // Their bodies name tables that only the workers have.
+  // Their bodies use tables that only workers have.
   await client.query('set local check_function_bodies = off');
   const { rows } = await client.query<{ schema: string }>(
     `select n.nspname as schema from pg_namespace n

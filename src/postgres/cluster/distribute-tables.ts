@@ -1,22 +1,21 @@
 import type pg from 'pg';
 import { OperatorError } from '../../core/errors.ts';
 
-/** Of the tables of tenants. Some tenants share a shard, and a shard moves as a whole. */
 export interface DistributeTablesOptions {
-  /** The number of shards. Only the first call decides. */
+  /** The number of shards, each with several tenants. Only the first call sets it. */
   shards?: number;
 }
 
 const defaultShards = 32;
 
-/** In a transaction: statements about all workers go over one connection each, so that later ones see what earlier ones did. */
+/** Makes a transaction use one connection to each worker, so that later statements see the effects of earlier ones. */
 export async function beginSequential(client: pg.ClientBase): Promise<void> {
   await client.query("set local citus.multi_shard_modify_mode = 'sequential'");
 }
 
 /**
- * Distributes the tables that have a column `tenant` and are not distributed yet, with their rows. Rows of one tenant are
- * on one worker. Returns the names of these tables. The caller is in a transaction, after beginSequential.
+ * Distributes the tables with a column `tenant` that are not distributed yet, with their rows. A tenant's rows are on
+ * one worker. Returns the names of these tables. The caller is in a transaction, after beginSequential.
  */
 export async function distributeTables(
   client: pg.ClientBase,
@@ -31,7 +30,7 @@ export async function distributeTables(
   }
 }
 
-/** The tables that are to be distributed and whose rows refer to none of the others. */
+/** The tables to distribute whose rows refer to none of the others. */
 async function readyTables(client: pg.ClientBase): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(
     `with left_over as (
@@ -54,14 +53,14 @@ async function readyTables(client: pg.ClientBase): Promise<string[]> {
 
 async function distributeTable(client: pg.ClientBase, name: string, shards: number): Promise<void> {
   try {
-    // An unlogged table is not copied by logical replication, so no shard beside it could move while it is written.
+    // Logical replication does not copy unlogged tables, which would block moves of their shards.
     const { rows } = await client.query<{ statement: string }>(
       `select format('alter table %s set logged', c.oid::regclass) as statement from pg_class c
          where c.oid = quote_ident($1)::regclass and c.relpersistence = 'u'`,
       [name],
     );
     for (const { statement } of rows) await client.query(statement);
-    // All others are placed as the first one is.
+    // All other tables are colocated with the first one.
     await (name === 'tenant'
       ? client.query("select create_distributed_table('tenant', 'tenant', shard_count => $1)", [shards])
       : client.query("select create_distributed_table(quote_ident($1), 'tenant', colocate_with => 'tenant')", [name]));
@@ -72,8 +71,8 @@ async function distributeTable(client: pg.ClientBase, name: string, shards: numb
 }
 
 /**
- * Makes the sequence that numbers rows of all workers (docs/decisions/cluster.md) go on behind all numbers that there are. The
- * cluster's own numbers differ from worker to worker.
+ * Raises the common sequence of all workers (docs/decisions/cluster.md) above all existing numbers. Citus' own
+ * sequences differ from worker to worker.
  */
 export async function raiseNumbers(client: pg.ClientBase): Promise<void> {
   await client.query('create sequence if not exists change_number as bigint minvalue 16');

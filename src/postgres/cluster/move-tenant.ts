@@ -5,10 +5,10 @@ import { isDistributed } from '../is-distributed.ts';
 
 export interface Move {
   tenant: string;
-  /** The workers, as `host:port`. Equal where the tenant was there already: then nothing was moved. */
+  /** The workers, as `host:port`. Equal if the tenant was there already. */
   from: string;
   to: string;
-  /** How many tenants share its portion and moved along. */
+  /** The number of tenants in the same shard, which moved along. */
   others: number;
 }
 
@@ -22,11 +22,12 @@ interface Worker {
 }
 
 /**
- * Moves the shards of a tenant to a worker of the cluster, while reads and writes continue. It takes as long as copying its rows. Throws
- * OperatorError if there is no such tenant or worker, if the worker still has an earlier copy, or if the cluster fails to move it.
+ * Moves the shards of a tenant to a worker of the cluster, while reads and writes continue. Takes as long as copying
+ * the rows. Throws an OperatorError if the tenant or the worker does not exist, if the worker still has an earlier
+ * copy, or if the move fails.
  */
 export async function moveTenant(pool: pg.Pool, tenant: string, to: string): Promise<Move> {
-  if (!(await isDistributed(pool))) throw new OperatorError('this database is not spread over a cluster');
+  if (!(await isDistributed(pool))) throw new OperatorError('this database is not distributed over a cluster');
   const { rows: tenants } = await pool.query('select from tenant where tenant = $1', [tenant]);
   if (tenants.length === 0) throw new OperatorError(`there is no tenant ${tenant}`);
   const workers = await workersOf(pool);
@@ -45,7 +46,7 @@ export async function moveTenant(pool: pg.Pool, tenant: string, to: string): Pro
         ),
       );
     } catch (error) {
-      // Citus has no SQLSTATE for a worker that is lost during a move: each step fails with a message of its own.
+      // Citus has no SQLSTATE for a worker lost during a move: each step fails with its own message.
       if (!(error instanceof pg.DatabaseError)) throw error;
       const { host: hostNow, port: portNow } = await placeOf(pool, tenant);
       const [cause] = error.message.split('\n');
@@ -59,8 +60,8 @@ export async function moveTenant(pool: pg.Pool, tenant: string, to: string): Pro
 }
 
 /**
- * A move to a worker where the tenant has been needs the old copy to be gone. The cluster drops it soon, but not while a transaction still
- * reads it. Until then the move fails at its begin.
+ * Retries a move while the worker still has an old copy of the tenant, which the cluster drops once no transaction
+ * reads it.
  */
 async function whileCleaned(move: () => Promise<unknown>): Promise<void> {
   const end = performance.now() + maxWait;
@@ -73,7 +74,7 @@ async function whileCleaned(move: () => Promise<unknown>): Promise<void> {
       if (!isLeft) throw error;
       if (performance.now() > end) {
         throw new OperatorError(
-          'the copy that an earlier move has left there is still read, so the cluster cannot drop it. Nothing was moved; run this again later',
+          'a transaction still reads the copy of an earlier move, so the cluster cannot drop it. Nothing was moved; run this again later',
           { cause: error },
         );
       }
@@ -105,9 +106,9 @@ async function placeOf(pool: pg.Pool, tenant: string): Promise<Worker & { shard:
 async function othersIn(pool: pg.Pool, tenant: string, shard: number): Promise<number> {
   const { rows } = await pool.query<{ tenant: string }>('select tenant from tenant where tenant <> $1', [tenant]);
   const { rows: counted } = await pool.query<{ others: number }>(
-    `select count(*) as others from unnest($1::text[]) as one (tenant)
-       where get_shard_id_for_distribution_column('tenant', one.tenant) = $2`,
-    [rows.map(({ tenant: other }) => other), shard],
+    `select count(*) as others from unnest($1::text[]) as other (tenant)
+       where get_shard_id_for_distribution_column('tenant', other.tenant) = $2`,
+    [rows.map((row) => row.tenant), shard],
   );
   return counted[0]?.others ?? 0;
 }

@@ -1,24 +1,24 @@
 import pg from 'pg';
 import { rest } from '../../core/repeat.ts';
 
-/** Cancels statements of other connections. One separate connection cancels many of them. */
+/** Cancels statements of other connections, over one separate connection. */
 export interface Canceller {
   /**
-   * Cancels what a server process runs, until the caller calls the returned function. The caller names the server process
-   * by its id or by the mark of its statement (see pooler.ts). The returned function resolves when no cancel request is
-   * open any more, so the connection can then be used again.
+   * Cancels the statements of a server process, named by its id or by the mark of its statement (see pooler.ts), until
+   * the returned function is called. That resolves when no cancel request is open, so that the connection can be
+   * reused.
    */
   cancel(backend: number | string): () => Promise<void>;
   /**
-   * Whether the server works on the statement of a server process or of a mark. False if the server does not answer, twice, within 5 s. True if
-   * it is there and refuses to tell, and for a statement that has no name (`undefined`).
+   * Whether the server is executing the statement of a server process or of a mark. False if the server does not answer
+   * twice within 5 s. True if it refuses to say, and for a statement without a name (`undefined`).
    */
   isAtWork(backend: number | string | undefined): Promise<boolean>;
   /** Closes its connection. */
   close(): Promise<void>;
 }
 
-// Milliseconds. The first cancel request can arrive between two statements and find none, so Annals repeats it.
+// Milliseconds. A cancel request can arrive between two statements, so it is repeated.
 const cancelEvery = 150;
 const keepConnection = 10_000;
 const maxAnswer = 5_000;
@@ -27,7 +27,7 @@ const cancelMarked = `
   select pg_cancel_backend(pid) from pg_stat_activity
     where state = 'active' and pid <> pg_backend_pid() and split_part(query, ' */', 1) || ' */' = any ($1::text[])`;
 
-// Where a server does not track what its processes do, the state is `disabled`.
+// The state is `disabled` if the server does not track activities.
 const atWork = `
   select coalesce($1::text, $2::text) is null or exists (
     select from pg_stat_activity
@@ -62,9 +62,7 @@ export function createCanceller(config: pg.ClientConfig): Canceller {
     await last?.end().catch(() => {});
   }
 
-  /**
-   * One request for all backends. The database may be away, or may have no free connection: the next round tries again.
-   */
+  /** One request for all backends. If the database is away or has no free connection, the next round retries. */
   async function cancelAll(): Promise<void> {
     try {
       const connected = await connect();
@@ -103,13 +101,13 @@ export function createCanceller(config: pg.ClientConfig): Canceller {
     async isAtWork(backend) {
       const values = typeof backend === 'number' ? [backend, null] : [null, backend ?? null];
       const ask = async () => (await (await connect()).query<{ isAtWork: boolean }>(atWork, values)).rows[0]?.isAtWork;
-      // The connection is kept for a while, so it may be lost, and the server not.
-      const askAnew = async () => {
+      // A kept connection may be lost while the server is not.
+      const reconnectAndAsk = async () => {
         await disconnect();
         return await ask();
       };
       try {
-        return (await ask().catch(askAnew)) === true;
+        return (await ask().catch(reconnectAndAsk)) === true;
       } catch (error) {
         await disconnect();
         return error instanceof pg.DatabaseError;

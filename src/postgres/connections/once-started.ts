@@ -9,7 +9,7 @@ export function isStarting(error: unknown): boolean {
   return ('code' in error && error.code === '57P03') || isStarting(error.cause);
 }
 
-/** Does the work, again and again while the server is starting. Returns undefined where the signal comes first. */
+/** Retries the work while the server is starting. Returns undefined if the signal is aborted first. */
 export async function onceStarted<Result>(
   work: () => Promise<Result>,
   { signal, onWait }: { signal: AbortSignal; onWait: () => void },

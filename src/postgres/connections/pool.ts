@@ -3,17 +3,17 @@ import pg from 'pg';
 import { currentTrace, type Tracer } from '../../core/trace.ts';
 import { isBehindPooler, withoutNames, withSettings } from './pooler.ts';
 
-/** Characters of a statement that its span has. Values are parameters, so no statement has any. */
+/** Characters of a statement in its span. Statements contain no values, which are parameters. */
 const maxText = 1_000;
 
-/** Makes a span of each statement that a connection carries out for a trace. */
+/** Makes a span of each statement of a traced work. */
 function traceStatements(client: pg.ClientBase, tracer: Tracer): void {
   const query: (...args: unknown[]) => unknown = client.query.bind(client);
   Object.assign(client, {
     query(...args: unknown[]) {
       const parent = currentTrace();
       const text = textOf(args[0]);
-      // A statement that drives itself, COPY for example, has no end that could be seen here.
+      // The end of a submittable, such as COPY, is not visible here.
       if (parent === undefined || text === undefined) return query(...args);
       const operation = /^\s*(\w+)/.exec(text)?.[1]?.toUpperCase() ?? 'SQL';
       const span = tracer.begin(operation, {
@@ -64,35 +64,35 @@ export interface PoolOptions {
   applicationName?: string;
   /** Maximum connections of this process; default 10. */
   maximum?: number;
-  /** Connections that stay open however long nobody uses them; default 0. */
+  /** Connections that stay open while idle; default 0. */
   kept?: number;
-  /** Maximum milliseconds of a statement, and of an idle transaction. The server then ends it; default: no limit. */
+  /** Maximum milliseconds of a statement and of an idle transaction, enforced by the server; default: no limit. */
   statementLimit?: number;
   /**
-   * Milliseconds after which a connection is closed that owes an answer and has sent nothing: the network has lost it. Default: 5,000 more
-   * than `statementLimit`, so that a server which is there ends the statement first; without that, no limit.
+   * Milliseconds after which a connection that owes an answer and has sent nothing counts as lost and is closed.
+   * Default: 5,000 more than `statementLimit`, so that a live server ends the statement first; without that, no limit.
    */
   silenceLimit?: number | undefined;
   /**
-   * Whether the server is at work on the statement of a connection that was silent for `silenceLimit`. If it is, Annals waits as long
-   * again. Default: nobody asks, and Annals closes the connection.
+   * Whether the server is still executing the statement of a connection that was silent for `silenceLimit`, which is
+   * then extended. Default: no.
    */
   isAtWork?: ((client: pg.PoolClient) => Promise<boolean>) | undefined;
   /** Maximum milliseconds that a caller waits for a connection; default 5,000. */
   connectionLimit?: number;
-  /** Makes a span of each statement that is carried out for a trace; default: none. */
+  /** Makes a span of each statement of a traced work; default: none. */
   tracer?: Tracer | undefined;
-  /** Called when an idle connection is lost. The pool goes on and opens new connections. */
+  /** Called when an idle connection is lost. The pool opens new ones. */
   onLostConnection?: (error: Error) => void;
 }
 
 /** Milliseconds. */
 export const silenceAfterLimit = 5_000;
 
-/** PostgreSQL compiles large statements by default. To compile one of Annals takes up to 400 times longer than to run it. */
+/** Compiling one of Annals' statements takes up to 400 times longer than running it. */
 const withoutCompiling = { jit: 'off' };
 
-/** A connection pool for PostgreSQL. The first query opens the first connection. The wait for a connection is limited. */
+/** A connection pool. The first query opens the first connection. The wait for a connection is limited. */
 export function createPool(url: string, options: PoolOptions = {}): pg.Pool {
   const pooled = isBehindPooler(url);
   const { statementLimit = Number.POSITIVE_INFINITY } = options;
@@ -113,9 +113,9 @@ export function createPool(url: string, options: PoolOptions = {}): pg.Pool {
     keepAliveInitialDelayMillis: 30_000,
     types: { getTypeParser },
   });
-  // Connections are lost in normal operation. Without a listener, the error would end the process.
+  // Connections are lost in normal operation. Without a listener, this event would end the process.
   pool.on('error', (error) => {
-    // A closing connection may still get an error from a server that is closing as well.
+    // A closing connection may get an error from a server that is closing too.
     if (!pool.ending) options.onLostConnection?.(error);
   });
   pool.on('connect', (client) => {
@@ -127,8 +127,8 @@ export function createPool(url: string, options: PoolOptions = {}): pg.Pool {
 }
 
 /**
- * Closes the connection when the server owes an answer and has sent nothing for so long: its callers then get an error. The
- * system itself would take a quarter of an hour to give up a connection whose other side has gone without a word.
+ * Closes the connection when the server owes an answer and was silent for so long; its callers get an error. The
+ * operating system would take a quarter of an hour to give up a connection whose peer vanished.
  */
 function endSilence(
   client: pg.PoolClient,
@@ -148,11 +148,11 @@ function endSilence(
 
 const parserOf: Record<number, (text: string) => unknown> = {
   [pg.types.builtins.INT8]: parseInt8,
-  // The driver would parse a date as midnight of the machine's time zone: in half the world, that is another day.
+  // The driver parses a date as midnight in the machine's time zone, which may be another UTC day.
   [pg.types.builtins.DATE]: (text) => text,
 };
 
-/** int8 becomes a number: our counts and ids are far below 2^53. A larger value is an error and is never rounded. */
+/** int8 becomes a number: counts and ids are far below 2^53. A larger value is an error, never rounded. */
 function parseInt8(text: string): number {
   const value = Number(text);
   if (!Number.isSafeInteger(value)) throw new RangeError(`int8 ${text} is beyond the safe integers`);
@@ -168,9 +168,9 @@ function getTypeParser(oid: number, format?: 'text' | 'binary') {
 export const maxOpening = 2;
 
 /**
- * The clients of a pool, which open their connections two at a time, in the order of their calls. A server that has just started opens
- * a few connections quickly and many slowly. A pool that asked for all of its connections at once would give up all of them at its
- * limit and begin anew, so the server's work would be lost each time.
+ * The clients of a pool, which open their connections two at a time, in the order of their calls. A server that has
+ * just started opens many connections slowly: a pool that opened all at once would give up all at its limit and start
+ * over, and waste the server's work each time.
  */
 function clientsInTurn(): typeof pg.Client {
   const waiting = new Set<() => void>();
@@ -179,7 +179,7 @@ function clientsInTurn(): typeof pg.Client {
   function turn(client: pg.Client): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const stream = socketOf(client);
-    // The pool destroys the socket of a client that it gives up.
+    // The pool destroys the socket of a client that it abandons.
     const onClose = () => {
       waiting.delete(begin);
       reject(new Error('the connection was given up before its turn to open'));
@@ -210,8 +210,8 @@ function clientsInTurn(): typeof pg.Client {
   return class extends pg.Client {
     constructor(config?: string | pg.ClientConfig) {
       super(config);
-      // A connection can be lost between two queries, also right before the pool hands it out. The next query reports this. Without a
-      // listener, the error would end the process.
+      // A connection can be lost between two queries, of which the next reports it. Without a listener, this event
+      // would end the process.
       this.on('error', () => {});
     }
 
@@ -226,10 +226,10 @@ function clientsInTurn(): typeof pg.Client {
   };
 }
 
-/** The driver has this property, but its types do not show it. */
+/** The driver has this property, but its types lack it. */
 function socketOf(client: pg.ClientBase): Socket {
   const connection: unknown = 'connection' in client ? client.connection : undefined;
   const stream = typeof connection === 'object' && connection !== null && 'stream' in connection && connection.stream;
-  if (!(stream instanceof Socket)) throw new Error('the driver does not tell the socket of a connection');
+  if (!(stream instanceof Socket)) throw new Error('the driver does not expose the socket of a connection');
   return stream;
 }

@@ -4,20 +4,21 @@ import { isDistributed } from '../is-distributed.ts';
 import { isBehindPooler, withSettings } from './pooler.ts';
 
 /**
- * The URL of Annals' own database with the search path of every connection: pg_catalog, the schema that has our tables, pg_temp. PostgreSQL
- * takes the function or operator with the fittest types of all schemas in the path, so that others could put their code before its own in
- * any other one. Says so in one line where others may create in our schema. Where a pooler keeps no settings, and in the sessions that a
- * cluster opens on its workers, the role's own path holds: throws an OperatorError if that has a schema in which others may create.
+ * The URL of Annals' own database with a fixed search path: pg_catalog, the schema of our tables, pg_temp. PostgreSQL
+ * picks functions and operators with the best matching types from all schemas in the path, so in any other schema other
+ * roles could shadow its own. Warns if other roles may create objects in our schema. Behind a pooler, and in a
+ * cluster's sessions on its workers, the role's own path applies: throws an OperatorError if other roles may create
+ * objects in it.
  */
 export async function fixSearchPath(url: string, tell: (line: string) => void): Promise<string> {
   const own = await onConnection(url, async (client) => {
-    // Nothing but this function is looked up in the path of the role.
+    // The only name that is looked up in the role's path.
     const { rows } = await client.query<{ schema: string | null }>('select pg_catalog.current_schema() as schema');
     return rows[0]?.schema ?? undefined;
   });
   if (own === undefined)
-    throw new OperatorError('the search_path of the role of DATABASE_URL has no schema that is there');
-  // Left out, pg_catalog comes first. Named there, new tables would go into it.
+    throw new OperatorError('the search_path of the role of DATABASE_URL has no schema that exists');
+  // pg_catalog comes first implicitly. If named, new tables would go into it.
   const path = `${pg.escapeIdentifier(own)}, pg_temp`;
   const fixed = isBehindPooler(url) ? url : withSettings(url, { search_path: path });
   await onConnection(fixed, async (client) => {
@@ -43,23 +44,23 @@ const trusted = ['pg_catalog', 'pg_temp'];
 interface Schema {
   name: string;
   quoted: string;
-  /** Those who may create in it, or who made functions, operators or types there: `public`, and roles that could not act as Annals anyway. */
+  /** Roles (or `public`) that may create objects or own some there, except those that could act as Annals anyway. */
   creators: string[];
 }
 
 function warning({ quoted, creators }: Schema): string {
   const roles = creators.join(', ');
   return (
-    `roles other than that of Annals may make functions and operators in its schema ${quoted}, or have made some: ${roles}. ` +
+    `roles other than that of Annals may create functions and operators in its schema ${quoted}, or own some there: ${roles}. ` +
     `Annals may call them with its own rights. Run: revoke create on schema ${quoted} from ${roles}`
   );
 }
 
 function refusal({ quoted, creators }: Schema, path: string): string {
   return (
-    `names of Annals' statements would be looked up in the schema ${quoted}, in which ${creators.join(', ')} may create: ` +
-    'something between Annals and its database keeps no settings of a connection. Run this, and let the pooler, or the ' +
-    `workers of the cluster, open their connections anew: alter role current_user in database NAME set search_path = ${path}`
+    `names in Annals' statements would be looked up in the schema ${quoted}, in which ${creators.join(', ')} may create ` +
+    'objects: something between Annals and its database drops the settings of connections. Run this, and make the pooler, ' +
+    `or the workers of the cluster, reconnect: alter role current_user in database NAME set search_path = ${path}`
   );
 }
 
@@ -68,7 +69,7 @@ function schemasOf(path: string): string[] {
   return [...path.matchAll(/"((?:[^"]|"")*)"|[^,\s]+/g)].map(([all, quoted]) => quoted?.replaceAll('""', '"') ?? all);
 }
 
-/** The paths of the sessions that a cluster opens on its workers. A worker that is away is left out. */
+/** The paths of a cluster's sessions on its reachable workers. */
 async function pathsOfWorkers(client: pg.Client): Promise<string[]> {
   if (!(await isDistributed(client))) return [];
   const { rows } = await client.query<{ result: string }>(
@@ -77,14 +78,14 @@ async function pathsOfWorkers(client: pg.Client): Promise<string[]> {
   return rows.map(({ result }) => result);
 }
 
-/** In a transaction that looks names up in pg_catalog alone. `$user` is the schema with the name of the role. */
+/** In a transaction that looks names up only in pg_catalog. `$user` is the schema with the name of the role. */
 async function readSchemas(client: pg.Client, names: readonly string[]): Promise<Schema[]> {
   const { rows } = await client.query<Schema>(schemasStatement, [names]);
   return rows;
 }
 
-// A schema that is not there can be made by those who may create schemas in the database. Roles that are members of ours, or own the database or
-// our tables, need no function to do what we can do.
+// Roles that may create schemas in the database could create a missing one. Members of our role, and owners of the
+// database or our tables, could act as we do anyway.
 const schemasStatement = `
 select named.name, quote_ident(resolved.name) as quoted, array(
          select distinct coalesce(quote_ident(role.rolname), 'public')
@@ -113,7 +114,7 @@ async function onConnection<Result>(url: string, work: (client: pg.Client) => Pr
     application_name: 'annals start',
     connectionTimeoutMillis: 5_000,
   });
-  // The query that is under way gets the error too.
+  // The running query reports the error. Without a listener, this event would end the process.
   client.on('error', () => {});
   try {
     await client.connect();

@@ -2,17 +2,16 @@ import type pg from 'pg';
 import { createDatabase, type Database } from '../database.ts';
 import { createPool } from './pool.ts';
 
-/** A connection beside those of requests, for statements that look after the service. */
-export interface SideConnection {
+interface SideConnection {
   readonly db: Database;
-  /** Closes the connection at once if it is in use: its statement rejects, and the next one opens another connection. */
+  /** Closes the connection if it is in use: its statement rejects, and the next one opens a new connection. */
   cut(): void;
   end(): Promise<void>;
 }
 
 /**
- * At most one connection, which closes after 30 seconds without use. The server ends a statement after `statementLimit`
- * milliseconds; a caller waits for the connection for as long.
+ * One connection apart from those of requests, for monitoring; it closes after 30 s without use. The server ends a
+ * statement after `statementLimit` milliseconds, and callers wait for the connection for as long.
  */
 export function createSideConnection(
   url: string,
@@ -23,14 +22,14 @@ export function createSideConnection(
 
   async function connect(): Promise<pg.PoolClient> {
     const client = await pool.connect();
-    const giveBack = client.release.bind(client);
-    let isGiven = false;
-    const giveBackOnce = (destroy?: boolean | Error) => {
-      if (!isGiven) giveBack(destroy);
-      isGiven = true;
+    const release = client.release.bind(client);
+    let isReleased = false;
+    const releaseOnce = (destroy?: boolean | Error) => {
+      if (!isReleased) release(destroy);
+      isReleased = true;
     };
-    client.release = giveBackOnce;
-    // The driver closes the socket of a client that is still at work.
+    client.release = releaseOnce;
+    // The driver closes the socket of a busy client.
     cut = () => client.release(true);
     return client;
   }

@@ -2,49 +2,51 @@ import { hash } from 'node:crypto';
 import { Semaphore } from '../../core/fairness/semaphore.ts';
 import type { StopSignal } from '../../core/stop-signal.ts';
 
-/** Milliseconds. A statement that reads and takes this long or longer is slow. */
+/** Milliseconds from which a read is slow. */
 export const slowFrom = 250;
 
-/** Slow statements of a process at once; of one tenant at most half. A tenant without one may have one besides. */
+/**
+ * Concurrent slow statements of a process; one tenant has at most half. A tenant without one may have an additional
+ * one.
+ */
 export const maxSlowStatements = 4;
 
-/** These take no processor time, and a transaction needs them. */
+/** Cheap statements that a transaction needs. */
 const controlsTransaction = /^(begin|start|set|commit)\b/i;
 
-/** Milliseconds after a slow statement for which its tenant is one that may send more. */
+/** Milliseconds for which a tenant is watched after a slow statement. */
 export const watchFor = 10_000;
 
-/** Statements that are remembered of a tenant, by their texts, and tenants that are watched. */
+/** Remembered statements of a tenant, and watched tenants. */
 const maxRemembered = 200;
 const maxWatched = 1_000;
 
 interface Watched {
   until: number;
-  /** Whether the statement with this hash of its text was slow the last time. The newest ones are last. */
-  readonly wasSlow: Map<string, boolean>;
+  /** Whether a statement was slow the last time, by the hash of its text, newest last. */
+  readonly slow: Map<string, boolean>;
 }
 
 /**
- * Lets few slow statements run at once. A database divides its processors evenly among the statements that run, so a quick
- * statement of one tenant waits behind each slow one of the others.
+ * Limits concurrent slow statements: a database divides its processors evenly among running statements, so that quick
+ * statements are delayed by each slow one of other tenants.
  *
- * Only the time that a statement takes tells that it is slow. So a tenant is watched for 10 seconds after a slow one.
- * Meanwhile a statement needs one of the places for slow ones, unless it was quick the last time.
+ * Only its duration shows that a statement is slow. So for 10 seconds after a slow one, a tenant's statements need a
+ * place, unless they were quick the last time.
  */
 export class SlowStatements {
   readonly #places: Semaphore;
   readonly #watched = new Map<string, Watched>();
 
   constructor(places = maxSlowStatements) {
-    // A tenant that has none need not wait, however many of others run.
+    // A tenant without one need not wait for others.
     this.#places = new Semaphore({ places, reserve: places, name: 'slow statements' });
   }
 
   /** Sends the statement when it may run. Rejects with the signal's reason, or as `send` does. */
   async run<Result>(tenant: string, text: string, signal: StopSignal, send: () => Promise<Result>): Promise<Result> {
     const watched = this.#watchedNow(tenant);
-    const isQuick =
-      watched === undefined || controlsTransaction.test(text) || watched.wasSlow.get(hashOf(text)) === false;
+    const isQuick = watched === undefined || controlsTransaction.test(text) || watched.slow.get(hashOf(text)) === false;
     const release = isQuick ? undefined : await this.#places.acquire(tenant, signal);
     const begun = performance.now();
     try {
@@ -64,12 +66,12 @@ export class SlowStatements {
   }
 
   #remember(tenant: string, text: string, isSlow: boolean): void {
-    const watched = this.#watched.get(tenant) ?? { until: 0, wasSlow: new Map<string, boolean>() };
+    const watched = this.#watched.get(tenant) ?? { until: 0, slow: new Map<string, boolean>() };
     if (isSlow) watched.until = performance.now() + watchFor;
     const key = hashOf(text);
-    watched.wasSlow.delete(key);
-    watched.wasSlow.set(key, isSlow);
-    dropOldest(watched.wasSlow, maxRemembered);
+    watched.slow.delete(key);
+    watched.slow.set(key, isSlow);
+    dropOldest(watched.slow, maxRemembered);
     if (watched.until > 0) this.#watched.set(tenant, watched);
     dropOldest(this.#watched, maxWatched);
   }

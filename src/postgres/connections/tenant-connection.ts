@@ -5,33 +5,33 @@ import type { Canceller } from './canceller.ts';
 import { marked, newMark } from './pooler.ts';
 import { closeAfter, isUnreachable } from './unreachable.ts';
 
-/** Sends a statement when it may run; `text` tells it from others. */
+/** Sends a statement when it may run; `text` identifies it. */
 export type InTurn = <Result>(text: string, send: () => Promise<Result>) => Promise<Result>;
 
 const atOnce: InTurn = (_text, send) => send();
 
 export interface TenantConnectionOptions {
   readonly canceller: Canceller;
-  /** The pooler chooses the server process, so Annals finds statements by a mark. */
+  /** Behind a pooler, which chooses the server process, statements are found by a mark. */
   readonly pooled: boolean;
-  /** Milliseconds in which the server must end a cancelled statement, or a transaction that is rolled back. */
+  /** Milliseconds in which the server must end a cancelled statement or roll a transaction back. */
   readonly maxSilence: number;
   /** Returns the connection to the pool, or closes it; default: the driver does. */
   readonly release?: (client: pg.PoolClient, destroy: boolean | Error) => void;
-  /** Whether the database is a cluster that has just moved tenants. */
+  /** Whether the cluster has just moved tenants. */
   readonly hasMovedTenants: () => Promise<boolean>;
 }
 
-/** What a connection is lent to a caller with. */
-export interface Lent {
+/** The terms of a caller's use of a connection. */
+interface Lease {
   readonly step?: Step | undefined;
   /** Called when the caller has released the connection. */
-  readonly giveBack?: () => void;
+  readonly onRelease?: () => void;
   /** Sends the statements; default: at once. */
   readonly inTurn?: InTurn;
 }
 
-/** A connection of one caller, until it is released. When its step is aborted, Annals cancels what runs on it. */
+/** A connection of one caller until it is released. If its step is aborted, its statement is cancelled. */
 export class TenantConnection {
   readonly #client: pg.PoolClient;
   readonly #canceller: Canceller;
@@ -40,11 +40,11 @@ export class TenantConnection {
   readonly #hasMovedTenants: () => Promise<boolean>;
   readonly #release: typeof toPool;
   #step: Step | undefined;
-  /** Something other than the server's answer has ended a statement, so the state of the connection is unknown. */
+  /** A statement ended without the server's answer, so the state of the connection is unknown. */
   #broken = false;
-  #giveBack = nothing;
+  #onRelease = nothing;
   #inTurn = atOnce;
-  /** Tells the statement under way from others, where a pooler chooses the server process. */
+  /** The mark of the running statement, behind a pooler. */
   #mark: string | undefined;
 
   constructor(
@@ -59,20 +59,20 @@ export class TenantConnection {
     this.#release = release ?? toPool;
   }
 
-  /** Only for the pool: the connection belongs to another caller now. */
-  begin({ step, giveBack = nothing, inTurn = atOnce }: Lent): this {
+  /** Only for the pool: begins the use by another caller. */
+  begin({ step, onRelease = nothing, inTurn = atOnce }: Lease): this {
     this.#step = step;
     this.#inTurn = inTurn;
-    this.#giveBack = giveBack;
+    this.#onRelease = onRelease;
     return this;
   }
 
-  /** What names the statement under way to a canceller; undefined if nothing does. */
+  /** Names the running statement to a canceller; undefined if it has no name. */
   get running(): number | string | undefined {
     return this.#pooled ? this.#mark : backendOf(this.#client);
   }
 
-  /** Annals does not cancel what drives itself, for example COPY. */
+  /** Submittables, such as COPY, are not cancelled. */
   query<Driven extends pg.Submittable>(driven: Driven): Driven;
   query<Row extends pg.QueryResultRow>(
     statement: string | pg.QueryConfig,
@@ -94,14 +94,14 @@ export class TenantConnection {
 
   /** Returns the connection to the pool, or closes it. */
   release(destroy: boolean | Error = false): void {
-    const [step, giveBack] = [this.#step, this.#giveBack];
+    const [step, onRelease] = [this.#step, this.#onRelease];
     this.#step = undefined;
-    this.#giveBack = nothing;
+    this.#onRelease = nothing;
     try {
       this.#release(this.#client, destroy || this.#broken);
     } finally {
       step?.end();
-      giveBack();
+      onRelease();
     }
   }
 
@@ -128,12 +128,12 @@ export class TenantConnection {
     } finally {
       signal.removeEventListener('abort', onAbort);
       answered();
-      // The cancel request must not reach the next statement of any caller.
+      // The cancel request must not hit the next statement.
       await stopCancelling?.();
     }
   }
 
-  /** To close the connection rolls back as well. */
+  /** Closing the connection rolls back too. */
   async #rollBack(statement: string | pg.QueryConfig): Promise<pg.QueryResult> {
     const answered = closeAfter(this.#client, this.#maxSilence);
     try {
@@ -149,7 +149,7 @@ export class TenantConnection {
     try {
       return await answerOf(this.#client, text, values);
     } catch (error) {
-      // The driver makes the error where it reads from the socket. The log should say who sent the statement.
+      // The driver creates the error at the socket. The log should show who sent the statement.
       if (error instanceof Error) Error.captureStackTrace(error);
       this.#broken ||= !(error instanceof pg.DatabaseError) || error.severity === 'FATAL';
       throw error;
@@ -164,8 +164,8 @@ function toPool(client: pg.PoolClient, destroy: boolean | Error): void {
 }
 
 /**
- * The driver's answer. It is asked by a callback: the driver's own promise assigns a function literal to a property, and so
- * each statement, its rows and its request would live until the next full garbage collection (docs/decisions/requests.md).
+ * The driver's answer, by callback: the driver's own promise assigns a function literal to a property, which would keep
+ * each statement, its rows and its request until the next full garbage collection (docs/decisions/requests.md).
  */
 function answerOf(
   client: pg.PoolClient,
@@ -192,9 +192,9 @@ function isCancelled(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '57014';
 }
 
-/** The driver has this property, but its types do not show it. */
+/** The driver has this property, but its types lack it. */
 function backendOf(client: pg.PoolClient): number {
   const backend = 'processID' in client ? client.processID : undefined;
-  if (typeof backend !== 'number') throw new Error('the driver does not tell the server process of a connection');
+  if (typeof backend !== 'number') throw new Error('the driver does not expose the server process of a connection');
   return backend;
 }

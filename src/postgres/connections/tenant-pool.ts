@@ -14,31 +14,32 @@ import { maxSilence as defaultSilence } from './unreachable.ts';
 import { WarmConnections } from './warm-connections.ts';
 
 export interface TenantPoolOptions extends Pick<PoolOptions, 'applicationName' | 'onLostConnection' | 'tracer'> {
-  /** Maximum connections for the reads of tenants. One tenant has at most half of them. */
+  /** Maximum connections for reads of tenants; one tenant has at most half. */
   readonly reads?: number;
-  /** Maximum connections for the writes of tenants. One tenant has at most half of them. */
+  /** Maximum connections for writes of tenants; one tenant has at most half. */
   readonly writes?: number;
-  /** Maximum number of slow statements that read; default 4. See SlowStatements. */
+  /** Maximum concurrent slow reads; default 4. See SlowStatements. */
   readonly slow?: number;
-  /** What the connections for reading are for, in metrics and in refusals; default: `reading`. */
+  /** The purpose of the connections for reads, in metrics and refusals; default: `reading`. */
   readonly readsFor?: string;
   /** Connections for tenants that stay open, and that warmUp prepares; default 0. */
   readonly kept?: number;
-  /** Maximum connections for the work of the process itself. */
+  /** Maximum connections for the process's own work. */
   readonly own?: number;
   /**
-   * Milliseconds after which the database itself ends a statement of a tenant, if this process has ended and cannot
+   * Milliseconds after which the database ends a tenant's statement by itself, in case this process can no longer
    * cancel it. Default 35,000; Infinity for no limit.
    */
   readonly statementLimit?: number;
   /**
-   * Milliseconds in which the server must end a statement that Annals cancels; default 5,000, other values for tests. Then
-   * Annals closes the connection, and another caller gets its place.
+   * Milliseconds in which the server must end a cancelled statement, before the connection is closed and its place
+   * freed. Default 5,000; other values for tests.
    */
   readonly maxSilence?: number;
   /**
-   * Milliseconds in which a server that owes an answer must send something. Then Annals closes the connection. Without a limit of
-   * statements it asks the server first, and waits as long again if the statement is at work. Default 40,000; other values for tests.
+   * Milliseconds in which a server that owes an answer must send something, before the connection is closed. Without a
+   * limit of statements, the wait is extended while the server is executing the statement. Default 40,000; other values
+   * for tests.
    */
   readonly silenceLimit?: number;
 }
@@ -46,44 +47,45 @@ export interface TenantPoolOptions extends Pick<PoolOptions, 'applicationName' |
 /** Connections that tenants share by the current work (see src/core/fairness/work.ts). */
 export interface TenantPool extends Statements {
   /**
-   * Takes a connection from the share of the current work. Without current work, it takes one of the process's own. The
-   * wait for the connection and all its statements are one step of the work. When the step's signal is aborted, Annals
-   * cancels in the database what runs, and the promise rejects with the signal's reason.
+   * Takes a connection from the share of the current work; without one, of the process's own. The wait for the
+   * connection and all its statements are one step of the work. When the step's signal is aborted, the running
+   * statement is cancelled in the database, and the promise rejects with the signal's reason.
    */
   connect(): Promise<TenantConnection>;
   /**
-   * Opens the connections that are kept and has them carry out these statements, and later those that take their places. Behind a pooler
-   * and on a cluster it does nothing: there other processes plan what a connection asks.
+   * Opens the kept connections and runs these statements on them, and later on their replacements. Does nothing behind
+   * a pooler or on a cluster, where other processes plan the statements.
    */
   warmUp(statements: readonly pg.QueryConfig[]): Promise<void>;
   end(): Promise<void>;
-  /** The underlying pools, for callers that count or watch the connections. */
+  /** The underlying pools, for metrics. */
   readonly pools: readonly pg.Pool[];
   /** The query builder reads this property but does not use it. */
   readonly options: object;
 }
 
-/** Milliseconds after which the database ends a statement of a request by itself: 5 s more than the request may take. */
+/** Milliseconds: 5 s more than the limit of a request. */
 export const defaultStatementLimit = 35_000;
 
-/** Milliseconds: 5 s more than the database takes to end a statement of a request. */
+/** Milliseconds: 5 s more than the limit of a statement. */
 export const defaultSilenceLimit = 40_000;
 
 const defaultShares = { reads: 8, writes: 6, own: 4 };
 
-/** As many connections as those have together who look at a part of one tenant's history: half of the tenant's, so that its own statements do not wait behind theirs. */
+/** Connections for the reads of a tenant's viewers: half of the tenant's, so that they never block its own. */
 export function viewerReads(reads: number): number {
   return Math.max(1, Math.floor(reads / 4));
 }
 
-/** As many connections as one tenant may read with. */
+/** Connections for the reads of one tenant. */
 export function keptOf({ reads }: { reads: number }): number {
   return Math.max(1, Math.floor(reads / 2));
 }
 
 /**
- * The shares of one of several processes on one port, which divide the connections. Each has two for reads and two for
- * writes, so that two tenants have one each. Own connections are for upkeep and jobs, which one of the processes does.
+ * The shares of one of several processes on a port, which divide the connections. Each has at least two for reads and
+ * two for writes, so that two tenants get one each. Own connections are for upkeep and jobs, which one of the processes
+ * does.
  */
 export function sharesOf(processes: number): typeof defaultShares {
   const part = (connections: number) => Math.max(2, Math.ceil(connections / processes));
@@ -91,9 +93,8 @@ export function sharesOf(processes: number): typeof defaultShares {
 }
 
 /**
- * During writes, at most this many reading statements start at once. The next ones start this many milliseconds later.
- * Without this limit, readers in closed loops leave a writer a third of its rate: each of its statements comes after
- * theirs.
+ * During writes, only so many reads start at once; each lets the next start after so many milliseconds. Otherwise
+ * readers in closed loops leave a writer a third of its rate, since each of its statements queues behind theirs.
  */
 export const readsBesideWrites = { places: 2, milliseconds: 20 };
 
@@ -134,9 +135,9 @@ export function createTenantPool(url: string, options: TenantPoolOptions = {}): 
     connectionTimeoutMillis: maxSilence,
   });
   const connections = new WeakMap<pg.PoolClient, TenantConnection>();
-  const release = (client: pg.PoolClient, destroy: boolean | Error) => warm.giveBack(client, destroy);
+  const release = (client: pg.PoolClient, destroy: boolean | Error) => warm.release(client, destroy);
 
-  /** A statement of upkeep or of an export may take as long as it takes, without a word from the server. */
+  /** Statements of upkeep and exports may be silent for any time. */
   async function isAtWork(client: pg.PoolClient): Promise<boolean> {
     return await canceller.isAtWork(connectionOf(client).running);
   }
@@ -150,13 +151,13 @@ export function createTenantPool(url: string, options: TenantPoolOptions = {}): 
           pooled,
           maxSilence,
           release,
-          // Connections of the process's own never ask, so a question always gets one in the end.
+          // Only tenants' connections call this, so it cannot exhaust the process's own.
           hasMovedTenants: () => hasMovedTenants(ownPool),
         }),
     );
   }
 
-  /** A slow statement makes way for the next one to begin. */
+  /** A slow statement lets the next one begin. */
   async function beginBesideWrites(tenant: string, signal: StopSignal): Promise<() => void> {
     const releasePlace = await besideWrites.acquire(tenant, signal);
     const timer = setTimeout(releasePlace, readsBesideWrites.milliseconds);
@@ -171,7 +172,7 @@ export function createTenantPool(url: string, options: TenantPoolOptions = {}): 
     if (work === undefined) return connectionOf(await ownPool.connect()).begin({});
     const step = work.beginStep();
     const releases: (() => void)[] = [];
-    const giveBack = () => {
+    const onRelease = () => {
       for (const releasePlace of releases) releasePlace();
     };
     try {
@@ -180,11 +181,11 @@ export function createTenantPool(url: string, options: TenantPoolOptions = {}): 
       const share = work.writes ? shares.writes : shares.reads;
       releases.push(await share.acquire(work.tenant, step.signal));
       const connection = connectionOf(await shared.connect());
-      if (work.writes) return connection.begin({ step, giveBack });
+      if (work.writes) return connection.begin({ step, onRelease });
       const inTurn: InTurn = (text, send) => slowStatements.run(work.tenant, text, step.signal, send);
-      return connection.begin({ step, giveBack, inTurn });
+      return connection.begin({ step, onRelease, inTurn });
     } catch (error) {
-      giveBack();
+      onRelease();
       step.end();
       throw error;
     }

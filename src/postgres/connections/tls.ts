@@ -7,15 +7,15 @@ import { OperatorError } from '../../core/errors.ts';
 /** Milliseconds. */
 const probeLimit = 5_000;
 
-/** PostgreSQL's protocol: "may this connection use TLS?". The server answers with one letter. */
+/** PostgreSQL's SSLRequest. The server answers with one letter. */
 const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
 /**
- * Returns the URL in a form that the driver reads as libpq reads the given one. The driver alone checks the certificate
- * with `sslmode=require`, and connects without TLS to no server with `prefer`.
+ * Rewrites the URL so that the driver reads it as libpq would: the driver itself checks the certificate with
+ * `sslmode=require`, and does not fall back to plain connections with `prefer`.
  *
- * With `allow` and `prefer` it asks the server whether it offers TLS: both use TLS then. Throws an OperatorError where a
- * setting cannot be used, and an error of the network where the server cannot be asked.
+ * `allow` and `prefer` use TLS if the server offers it. Throws an OperatorError for an invalid setting, and an error of
+ * the network if the server cannot be reached.
  */
 export async function resolveTls(url: string): Promise<string> {
   const fault = tlsFault(url);
@@ -29,24 +29,24 @@ export async function resolveTls(url: string): Promise<string> {
     if (!(await offersTls(resolved))) return withoutTls(resolved);
     parameters.set('sslmode', 'require');
   }
-  // Without a file the driver takes the certificate authorities of Node.
+  // Without a file the driver uses Node's certificate authorities.
   if (parameters.get('sslrootcert') === 'system') parameters.delete('sslrootcert');
   for (const name of ['sslrootcert', 'sslcert', 'sslkey']) await mustBeReadable(name, parameters.get(name));
   parameters.set('uselibpqcompat', 'true');
   return resolved.href;
 }
 
-// What the driver and Node say where a certificate, or the server's offer, does not do.
+// Codes of Node for invalid certificates and failed handshakes.
 const failures = /^(CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|ERR_TLS_|ERR_SSL_|ERR_OSSL_)/;
 
-/** Why a connection over TLS failed, for operators. Undefined where the error is another. */
+/** Why a connection over TLS failed, for operators; undefined for other errors. */
 export function tlsFailure(error: Error): string | undefined {
   if (error.message === 'The server does not support SSL connections') return 'the server does not offer it';
   const code = 'code' in error ? String(error.code) : '';
   return failures.test(code) ? `${error.message} (${code})` : undefined;
 }
 
-/** TLS is for connections over a network. */
+/** Sockets need no TLS. */
 function isSocket({ hostname, searchParams }: URL): boolean {
   return (
     hostname === '' || hostname.toLowerCase().startsWith('%2f') || searchParams.get('host')?.startsWith('/') === true

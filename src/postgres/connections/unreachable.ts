@@ -3,14 +3,14 @@ import { TenantMoved } from '../tenant-moved.ts';
 import { tlsFailure } from './tls.ts';
 
 /**
- * Milliseconds that a server has to end a statement that it was asked to cancel, and to roll back. Both take no time, so a
- * connection without an answer after that is dead.
+ * Milliseconds that a server has to cancel a statement or to roll back. Both are immediate, so a connection without an
+ * answer by then is dead.
  */
 export const maxSilence = 5_000;
 
 /**
- * Closes the connection after so many milliseconds, unless the caller calls the returned function before. The statement
- * under way then rejects as on any lost connection, and a server that is there rolls its transaction back.
+ * Closes the connection after so many milliseconds, unless the returned function is called before. Its statement then
+ * rejects as on a lost connection, and a live server rolls its transaction back.
  */
 export function closeAfter(client: pg.PoolClient, milliseconds: number): () => void {
   const timer = setTimeout(() => void client.end().catch(() => {}), milliseconds);
@@ -28,14 +28,14 @@ const networkCodes: readonly unknown[] = [
   'ETIMEDOUT',
 ];
 
-// What the driver and its pool say when a connection is lost or not available. These errors have no code.
+// Messages of the driver and its pool for lost or unavailable connections, which have no code.
 const lost =
   /^(Connection terminated|Client has encountered a connection error|timeout expired|timeout exceeded when trying to connect|Cannot use a pool after|Client was closed)/;
 
 /**
- * Whether an error of the driver means that the database is not reachable: no connection is available, or the connection
- * was lost. The server ends a connection with a FATAL error. But the end of a session that took
- * too long (SQLSTATE class 25) says nothing about the server.
+ * Whether an error of the driver means that the database is unreachable: no connection is available, or one was lost.
+ * The server ends connections with FATAL errors, of which timeouts of a session (SQLSTATE class 25) say nothing about
+ * it.
  */
 export function isUnreachable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
@@ -48,14 +48,14 @@ export function isUnreachable(error: unknown): boolean {
   return isOfNetwork || lost.test(error.message) || tlsFailure(error) !== undefined;
 }
 
-// What the coordinator of a cluster says when a worker is lost during a commit. Citus has no SQLSTATE of its own for it.
+// Messages of a coordinator that loses a worker during a commit, for which Citus has no SQLSTATE.
 const lostInCommit =
   /^(could not commit transaction .*on (at least one|any) active node|failed to prepare transaction )/;
 
 /**
- * Whether an error of the driver means that the worker of a cluster that has the tenant cannot be reached, while the
- * coordinator can: it reports in its own words what became of its connection, and goes on. Or it passes on the last
- * words of the worker, with its address, and ends the session. A tenant that has just moved counts as well.
+ * Whether an error of the driver means that the tenant's worker is unreachable while the coordinator is not: the
+ * coordinator reports the loss of its connection as an ERROR, or passes on the worker's last error, with its address,
+ * and ends the session. A tenant that has just moved counts too.
  */
 export function isWorkerUnreachable(error: unknown): boolean {
   if (error instanceof TenantMoved) return true;
@@ -65,12 +65,12 @@ export function isWorkerUnreachable(error: unknown): boolean {
   return isOfWorker && /^(08|57P)/.test(error.code ?? '');
 }
 
-// What the driver says when a connection is lost that was there.
+// Messages of the driver for an established connection that is lost.
 const lostInUse = /^(Connection terminated unexpectedly|Client has encountered a connection error)/;
 
 /**
- * Whether an error of the driver means that a connection was lost under a statement, though the next one may well be answered: the
- * coordinator of a cluster ends its sessions that kept a connection to a worker which goes away, whatever tenant they ask for.
+ * Whether a connection was lost during a statement although the next one may succeed: when a worker goes away, a
+ * coordinator ends all sessions with a connection to it, whatever tenant they serve.
  */
 function isLost(error: unknown): boolean {
   if (isWorkerUnreachable(error)) return true;
@@ -79,7 +79,7 @@ function isLost(error: unknown): boolean {
   return lostInUse.test(error.message) || ('code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE'));
 }
 
-/** Carries a read out once more if its connection was lost. Only for what changes nothing. */
+/** Repeats a read once if its connection was lost. */
 export async function readAgainIfLost<Result>(
   read: () => Result | Promise<Result>,
   mayRepeat: () => boolean = () => true,
@@ -92,12 +92,12 @@ export async function readAgainIfLost<Result>(
   }
 }
 
-/** Whether an error of the driver means that the server is at its limit for now: its disk is full, or it lacks memory (SQLSTATE class 53). */
+/** Whether an error of the driver means that the server lacks disk space, memory or connections (SQLSTATE class 53). */
 export function isAtLimit(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code?.startsWith('53') === true;
 }
 
-/** Whether an error of the driver means that the server is a standby, or was set to read alone. */
+/** Whether an error of the driver means that the server is a standby or read-only. */
 export function isReadOnly(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '25006';
 }

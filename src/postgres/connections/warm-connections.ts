@@ -1,34 +1,34 @@
 import pg from 'pg';
 import { closeAfter } from './unreachable.ts';
 
-/** Milliseconds that the preparation of a connection may take; tables may be locked. Then Annals closes it. */
+/** Milliseconds after which a connection in preparation is closed, since tables may be locked. */
 const maxPreparation = 2_000;
-/** Connections that may be lost one after another while they are prepared. Then Annals prepares no more. */
+/** Consecutive connections lost in preparation after which no more are prepared. */
 const maxLost = 3;
 
-export interface WarmConnectionsOptions {
+interface WarmConnectionsOptions {
   readonly pool: pg.Pool;
-  /** Maximum number of connections that are warm at a time; the pool keeps as many open. */
+  /** Maximum number of warm connections; the pool keeps as many open. */
   readonly kept: number;
   /** Default: `maxPreparation`; other values for tests. */
   readonly limit?: number | undefined;
 }
 
 /**
- * Has some connections of a pool carry out statements that read nothing, so that the server has planned what callers ask. A new connection
- * plans each statement when it first comes. A connection is prepared when its caller gives it back, one at a time, and only if nobody
- * waits for one.
+ * Prepares some connections of a pool with statements that read nothing, so that the server has planned them: a new
+ * connection plans each statement on first use. Connections are prepared one at a time, when they are released, and
+ * only if no caller waits for one.
  */
 export class WarmConnections {
   readonly #pool: pg.Pool;
   readonly #kept: number;
   readonly #limit: number;
-  /** The pool's connections; others are only given back. */
+  /** The pool's connections; others are only released. */
   readonly #own = new WeakSet<pg.PoolClient>();
   readonly #warm = new Set<pg.PoolClient>();
   #statements: readonly pg.QueryConfig[] = [];
   #isPreparing = false;
-  /** Since the last one that was prepared. */
+  /** Since the last success. */
   #lost = 0;
 
   constructor({ pool, kept, limit = maxPreparation }: WarmConnectionsOptions) {
@@ -40,8 +40,8 @@ export class WarmConnections {
   }
 
   /**
-   * Opens as many connections as are kept and prepares them, and from now on those that take their places. Rejects if a connection cannot
-   * be opened.
+   * Opens and prepares the kept connections, and from now on their replacements. Rejects if a connection cannot be
+   * opened.
    */
   async open(statements: readonly pg.QueryConfig[]): Promise<void> {
     this.#statements = statements;
@@ -53,9 +53,9 @@ export class WarmConnections {
     for (const outcome of opened) if (outcome.status === 'rejected') throw outcome.reason;
   }
 
-  /** Gives a connection back to the pool, or closes it. */
-  giveBack(client: pg.PoolClient, destroy: boolean | Error): void {
-    // The pool tells of it only when the connection has ended, and another one may have taken its place by then.
+  /** Returns a connection to the pool, or closes it. */
+  release(client: pg.PoolClient, destroy: boolean | Error): void {
+    // The pool's event comes only when the connection has ended, and it may be replaced by then.
     if (destroy) this.#warm.delete(client);
     if (destroy || this.#isPreparing) client.release(destroy);
     else void this.#prepareAndRelease(client);
@@ -77,7 +77,7 @@ export class WarmConnections {
     } catch (error) {
       isLost = !(error instanceof pg.DatabaseError) || error.severity === 'FATAL';
       if (isLost) this.#lost += 1;
-      // What fails once, for instance because another version has replaced a routine, would fail each time.
+      // A statement that fails, for example after another version replaced a routine, would fail each time.
       if (!isLost || this.#lost === maxLost) this.#statements = [];
     } finally {
       answered();

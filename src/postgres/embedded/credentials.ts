@@ -4,17 +4,17 @@ import pg from 'pg';
 import { writeOnce } from '../write-once.ts';
 import { giveTo, type Home } from './home.ts';
 
-/** The role that owns the cluster. Annals uses it only to create the role of the service. */
+/** The role that owns the cluster, used only to create the role of the service. */
 export const ownerRole = 'postgres';
 const serviceRole = 'annals';
 const serviceDatabase = 'annals';
 
-/** The file that holds the password of both roles, readable by its owner alone. */
+/** The file with the password of both roles, readable only by its owner. */
 export function passwordFile(home: Home): string {
   return join(home.folder, 'password');
 }
 
-/** The cluster's password, made at the first call. */
+/** The cluster's password, which the first call creates. */
 export async function clusterPassword(home: Home): Promise<string> {
   const password = await writeOnce(passwordFile(home), randomBytes(24).toString('hex'));
   await giveTo(home.user, passwordFile(home));
@@ -26,13 +26,11 @@ export function serviceUrl(port: number, password: string): string {
   return `postgres://${serviceRole}:${password}@127.0.0.1:${port}/${serviceDatabase}`;
 }
 
-export type Greeting = 'ready' | 'not-yet' | 'refused' | 'stranger';
-
 /**
- * Tries to log in at a port. `ready` proves that the server is ours: in SCRAM both sides prove that they know the password.
- * `not-yet`: the server starts or recovers. `refused`: no server. `stranger`: another server.
+ * Tries to log in at a port. `ready` proves that the server is ours: in SCRAM both sides prove that they know the
+ * password. `not-yet`: the server starts or recovers. `refused`: no server. `stranger`: another server.
  */
-export async function greet(port: number, password: string): Promise<Greeting> {
+export async function greet(port: number, password: string): Promise<'ready' | 'not-yet' | 'refused' | 'stranger'> {
   try {
     await asOwner(port, password, async () => {});
     return 'ready';
@@ -43,7 +41,7 @@ export async function greet(port: number, password: string): Promise<Greeting> {
   }
 }
 
-/** Creates the service's role and database where they are missing. It also completes what a crash left half done. */
+/** Creates the service's role and database if they are missing, also after a crash in between. */
 export async function setUpService(port: number, password: string): Promise<void> {
   await asOwner(port, password, async (client) => {
     const found = await client.query('select 1 from pg_database where datname = $1', [serviceDatabase]);
@@ -71,7 +69,7 @@ async function asOwner(port: number, password: string, work: (client: pg.Client)
     application_name: 'annals start',
     connectionTimeoutMillis: 5_000,
   });
-  // The query under way reports a server that dies. Without a listener this event would end the process.
+  // The running query reports a server that dies. Without a listener, this event would end the process.
   client.on('error', () => {});
   try {
     await client.connect();

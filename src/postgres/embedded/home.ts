@@ -6,22 +6,22 @@ import { hasCode, readIfThere, writeOnce } from '../write-once.ts';
 import { findBinaries, programPath } from './binaries.ts';
 import { canEnter, findServerUser, isRoot, type ServerUser, succeedsAs, userWithId } from './server-user.ts';
 
-/** Where an embedded database lives. The folder holds its cluster, locks, password, port and log. */
+/** The folder of an embedded database: its cluster, locks, password, port and log. */
 export interface Home {
   folder: string;
   cluster: string;
-  /** The user that the server runs as; undefined: the user of the service. */
+  /** The account of the server; undefined: that of the service. */
   user: ServerUser | undefined;
-  /** The line that says where the home is, set where it is outside of its data folder. */
+  /** A line with the home's path, if it is outside its data folder. */
   notice: string | undefined;
 }
 
 /** The parent folder of homes that cannot be in their data folder (contract 1: as root). */
 const systemFolder = '/var/lib/annals';
 
-/** Finds the home of a data folder. The first call chooses it and leaves a pointer. */
+/** Finds the home of a data folder. The first call chooses it and writes a pointer. */
 export async function findHome(dataDir: string): Promise<Home> {
-  await mkdir(dataDir, { recursive: true }).catch((cause) => refuse(`cannot make the data folder ${dataDir}`, cause));
+  await mkdir(dataDir, { recursive: true }).catch((cause) => refuse(`cannot create the data folder ${dataDir}`, cause));
   const dataFolder = await realpath(dataDir);
   const beside = join(dataFolder, 'postgres');
   const pointer = join(dataFolder, 'postgres.location');
@@ -36,7 +36,7 @@ export async function findHome(dataDir: string): Promise<Home> {
   return awayFrom(dataFolder, await homeIn(await makeElsewhere(pointer, user), user));
 }
 
-/** Gives a file or folder that root made to the server's account. It does nothing where the service is not root. */
+/** Gives a file or folder to the server's account, if the service is root. */
 export async function giveTo(user: ServerUser | undefined, path: string): Promise<void> {
   if (user !== undefined) await chown(path, user.uid, user.gid);
 }
@@ -65,12 +65,12 @@ async function makeElsewhere(pointer: string, user: ServerUser): Promise<string>
   const folder = join(systemFolder, randomBytes(6).toString('hex'));
   try {
     await mkdir(systemFolder, { recursive: true });
-    // The server's account has to enter the folder with any umask of ours.
+    // The server's account must be able to enter the folder, whatever our umask.
     await chmod(systemFolder, 0o755);
     await mkdir(folder, { mode: 0o700 });
     await giveTo(user, folder);
   } catch (cause) {
-    return refuse(`the user ${user.name} cannot reach the data folder, and there is no making ${folder}`, cause);
+    return refuse(`the user ${user.name} cannot reach the data folder, and ${folder} cannot be created`, cause);
   }
   const chosen = (await writeOnce(pointer, `${folder}\n`, 0o644)).trim();
   if (chosen !== folder) await rm(folder, { recursive: true });
@@ -84,7 +84,7 @@ function awayFrom(dataFolder: string, home: Home): Home {
   return { ...home, notice };
 }
 
-/** The account that owns a folder, where PostgreSQL can run as it. */
+/** The account that owns a folder, if PostgreSQL can run as it. */
 async function ownerOf(folder: string): Promise<ServerUser | undefined> {
   const found = await stat(folder).catch((error) => {
     if (hasCode(error, 'ENOENT')) return undefined;
@@ -92,7 +92,7 @@ async function ownerOf(folder: string): Promise<ServerUser | undefined> {
   });
   if (found === undefined || found.uid === 0) return undefined;
   const user = await userWithId(found.uid);
-  if (user === undefined) return refuse(`${folder} belongs to the user id ${found.uid}, who is not in /etc/passwd`);
+  if (user === undefined) return refuse(`${folder} belongs to the user id ${found.uid}, which is not in /etc/passwd`);
   return user;
 }
 

@@ -8,23 +8,23 @@ import { clusterPassword, ownerRole, passwordFile } from './credentials.ts';
 import { giveTo, type Home } from './home.ts';
 import type { Durability } from './settings.ts';
 
-/** The settings that every start writes anew, and the operator's own. */
+/** The settings that every start rewrites, and the operator's own. */
 export const settingsFileName = 'annals.conf';
 export const ownSettingsFileName = 'own.conf';
 
 const draftPrefix = 'cluster.new-';
 
-// Windows syncs no file that is open for reading, so there initdb does it.
+// On Windows initdb syncs, since files that are open for reading cannot be synced there.
 const syncsItself = process.platform !== 'win32';
 const syncsAtOnce = 16;
 
-/** Creates the cluster where there is none. Only one process at a time may call it. */
+/** Creates the cluster if there is none. Only one process at a time may call it. */
 export async function ensureCluster(home: Home, binaries: Binaries, durability: Durability): Promise<void> {
   const version = await readIfThere(join(home.cluster, 'PG_VERSION'));
   if (version !== undefined) return checkVersion(version.trim(), binaries, home);
   await removeDrafts(home);
   await clusterPassword(home);
-  // It is made beside and renamed when it is complete, so a crash leaves no half cluster behind.
+  // Renamed when complete, so that a crash leaves no half cluster behind.
   const draft = join(home.folder, `${draftPrefix}${process.pid}`);
   await mkdir(draft, { mode: 0o700 });
   await giveTo(home.user, draft);
@@ -54,7 +54,7 @@ async function removeDrafts(home: Home): Promise<void> {
 }
 
 async function runInitdb(home: Home, binaries: Binaries, target: string, durability: Durability): Promise<void> {
-  // A copy that only the server's account can ever read.
+  // A copy that only the server's account can read.
   const passwordCopy = join(target, '..', `${draftPrefix}password`);
   await copyFile(passwordFile(home), passwordCopy);
   await giveTo(home.user, passwordCopy);
@@ -74,11 +74,11 @@ async function runInitdb(home: Home, binaries: Binaries, target: string, durabil
   await rm(passwordCopy, { force: true });
   if (code === 0) return;
   throw new OperatorError(
-    `The embedded database could not be made in ${home.folder} (initdb ended with ${code}):\n${output.trim()}`,
+    `The embedded database could not be created in ${home.folder} (initdb ended with ${code}):\n${output.trim()}`,
   );
 }
 
-/** Waits until the disk has the folder. initdb does so file after file; of several at once the disk takes many in one go. */
+/** Syncs the folder to disk, several files at once, unlike initdb: the disk then combines many syncs. */
 async function syncFiles(folder: string): Promise<void> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const paths = [folder, ...entries.map(({ parentPath, name }) => join(parentPath, name))].values();
@@ -95,7 +95,7 @@ function run(home: Home, program: string, args: string[]): Promise<{ code: numbe
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, {
       cwd: home.folder,
-      // A session of its own: ^C in the terminal is for the service, and must not stop initdb half-way.
+      // A session of its own, so that ^C in the terminal does not stop initdb.
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
       env: serverEnvironment(),
@@ -112,7 +112,7 @@ function run(home: Home, program: string, args: string[]): Promise<{ code: numbe
   });
 }
 
-/** The environment of PostgreSQL's programs: none of our secrets, and English messages that our code can read. */
+/** The environment of PostgreSQL's programs: without our secrets, and with English messages for our code. */
 export function serverEnvironment(extra: Record<string, string> = {}): Record<string, string> {
   const inherited = ['PATH', 'SystemRoot', 'TEMP', 'TMP', 'TMPDIR'].flatMap((name) => {
     const value = process.env[name];
@@ -121,14 +121,14 @@ export function serverEnvironment(extra: Record<string, string> = {}): Record<st
   return { ...Object.fromEntries(inherited), LC_ALL: 'C', ...extra };
 }
 
-/** The account of spawned programs. Node drops the supplementary groups with it. */
+/** The account of spawned programs. Node drops supplementary groups with it. */
 export function accountOf(home: Home): { uid?: number; gid?: number } {
   return home.user === undefined ? {} : { uid: home.user.uid, gid: home.user.gid };
 }
 
-/** The error for a program of PostgreSQL that is there but does not run. */
+/** The error for an existing program of PostgreSQL that does not run. */
 export function cannotRun(program: string, cause: Error): OperatorError {
-  // The system reports a program for another C library (on Alpine, for example) as not found.
+  // Systems report a program for another C library (for example on Alpine) as not found.
   const reason = hasCode(cause, 'ENOENT', 'ENOEXEC') ? 'it is not made for this system' : cause.message;
   return new OperatorError(
     `The embedded PostgreSQL cannot be run: ${reason} (${program}). Set DATABASE_URL to a PostgreSQL 15 or later`,

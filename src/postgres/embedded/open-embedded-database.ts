@@ -10,29 +10,29 @@ import { boundServerLog, findServer, type RunningServer, servesCluster, startSer
 import { type ServerUser, succeedsAs } from './server-user.ts';
 import type { Durability } from './settings.ts';
 
-// Milliseconds between two checks that the server still runs.
+/** Milliseconds between two checks that the server still runs. */
 const watchInterval = 2_000;
-// Milliseconds after which a slow start is logged.
+/** Milliseconds after which a slow start is logged. */
 const slowStart = 10_000;
 
-export interface EmbeddedDatabase {
+interface EmbeddedDatabase {
   url: string;
-  /** Releases the database. The last process to release it stops the server. A second call does nothing. */
+  /** Releases the database; the last process to do so stops the server. Idempotent. */
   release(): Promise<void>;
 }
 
-export interface EmbeddedDatabaseOptions {
+interface EmbeddedDatabaseOptions {
   dataDir: string;
   /** Called with single lines for the operator. */
   log: (line: string) => void;
-  /** `none` is for databases that may be lost with the machine, such as those of tests. The default is `full`. */
+  /** Default: `full`. */
   durability?: Durability;
 }
 
 /**
- * Opens the PostgreSQL of a data folder, and creates and starts it where needed. Any number of processes may do so. Each holds a
- * shared lock on `members.lock` as long as it lives. A short mutex, `server.lock`, lets one process at a time start, join or leave. The
- * kernel releases both when their holder dies (contract 1).
+ * Opens the PostgreSQL of a data folder, and creates and starts it if necessary. Any number of processes may do so.
+ * Each has a shared lock on `members.lock` while it lives; a short mutex, `server.lock`, lets one at a time start, join
+ * or leave. The kernel releases both when their holder dies (contract 1).
  */
 export async function openEmbeddedDatabase(options: EmbeddedDatabaseOptions): Promise<EmbeddedDatabase> {
   const home = await findHome(options.dataDir);
@@ -57,7 +57,7 @@ export async function openEmbeddedDatabase(options: EmbeddedDatabaseOptions): Pr
   });
 }
 
-/** Turns failed system calls (no room, no permission) into an error that says what they were for. */
+/** Wraps failed system calls (no space, no permission) for operators. */
 function explained(error: unknown, home: Home): unknown {
   if (!(error instanceof Error) || !('syscall' in error)) return error;
   return new OperatorError(`The embedded database in ${home.folder} cannot be used: ${error.message}`, {
@@ -74,7 +74,7 @@ interface Opening {
 
 async function ensureServer(opening: Opening): Promise<{ server: RunningServer; password: string }> {
   const slow = setTimeout(
-    () => opening.log('the embedded PostgreSQL takes its time to start, as it does after a crash: waiting for it'),
+    () => opening.log('the embedded PostgreSQL is slow to start, as after a crash: waiting for it'),
     slowStart,
   );
   try {
@@ -94,11 +94,11 @@ async function start({ home, log, durability }: Opening, password: string): Prom
   return await startServer(home, binaries, password, durability);
 }
 
-/** Starts the server again if it is killed, and keeps its log bounded. */
+/** Restarts the server if it is killed, and keeps its log bounded. */
 function keepRunning(opening: Opening, first: RunningServer): { end(): void } {
   let server = first;
   let busy = false;
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     await boundServerLog(opening.home);
     if ((await servesCluster(server.pid, opening.home.cluster)) !== false) return;
     await withMutex(opening, async () => {
@@ -106,15 +106,15 @@ function keepRunning(opening: Opening, first: RunningServer): { end(): void } {
       server = (await ensureServer(opening)).server;
       opening.log(
         server.port === first.port
-          ? 'the embedded PostgreSQL had gone and runs again'
-          : `the embedded PostgreSQL had gone and runs again on port ${server.port}: restart this process to reach it`,
+          ? 'the embedded PostgreSQL had died and was restarted'
+          : `the embedded PostgreSQL had died and was restarted on port ${server.port}: restart this process to reach it`,
       );
     });
   }
   const timer = setInterval(() => {
     if (busy) return;
     busy = true;
-    look()
+    check()
       .catch((error: Error) => opening.log(error.message))
       .finally(() => {
         busy = false;
@@ -162,8 +162,8 @@ function once(work: () => Promise<void>): () => Promise<void> {
 }
 
 /**
- * The binaries where the server's account can run them, otherwise a copy in its home, one for each version (contract 1: as root).
- * Only one process at a time may call it.
+ * The binaries if the server's account can run them, otherwise a copy in its home, one for each version (contract 1: as
+ * root). Only one process at a time may call it.
  */
 export async function reachableBinaries(home: Home, binaries: Binaries): Promise<Binaries> {
   const { user } = home;
@@ -171,7 +171,7 @@ export async function reachableBinaries(home: Home, binaries: Binaries): Promise
   const copies = join(home.folder, 'binaries');
   const copy: Binaries = { folder: join(copies, binaries.version), version: binaries.version };
   if (await runs(user, copy)) return copy;
-  // No server runs on this cluster now, so nobody uses older copies.
+  // No server runs on this cluster now, so older copies are unused.
   await rm(copies, { recursive: true, force: true });
   const draft = join(copies, `${binaries.version}.new`);
   await cp(binaries.folder, draft, { recursive: true, verbatimSymlinks: true });

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { OperatorError } from '../../core/errors.ts';
 
-/** The account that PostgreSQL runs as where the service is root. PostgreSQL refuses to run as root. */
+/** The account of PostgreSQL if the service is root, since PostgreSQL refuses to run as root. */
 export interface ServerUser {
   name: string;
   uid: number;
@@ -16,7 +16,7 @@ export function isRoot(): boolean {
   return process.getuid?.() === 0;
 }
 
-/** The unprivileged account in the text of /etc/passwd: one for databases, otherwise `nobody`, otherwise none. */
+/** The first of the preferred accounts in the text of /etc/passwd. */
 export function chooseServerUser(passwd: string): ServerUser | undefined {
   const users = parsePasswd(passwd).filter((user) => user.uid > 0);
   for (const name of preferred) {
@@ -51,7 +51,7 @@ export function succeedsAs(user: ServerUser, program: string, args: string[]): P
   });
 }
 
-/** Whether that user can enter the folder. A program tries it, because modes alone do not tell (ACLs, mounts). */
+/** Whether that user can enter the folder, by trial: modes do not show ACLs and mounts. */
 export function canEnter(user: ServerUser, folder: string): Promise<boolean> {
   return succeedsAs(user, '/bin/sh', ['-c', 'cd "$1"', 'sh', folder]);
 }

@@ -33,7 +33,7 @@ function serverLogFile(home: Home): string {
   return join(home.folder, 'server.log');
 }
 
-/** Opens the log for a server that is about to start. `start` is the offset where its part of the log begins. */
+/** Opens the log for a server that is about to start. `start` is the offset of its part of the log. */
 async function openServerLog(home: Home) {
   const path = serverLogFile(home);
   const file = await open(path, 'a', 0o600);
@@ -42,24 +42,24 @@ async function openServerLog(home: Home) {
   return { file, path, start: (await file.stat()).size };
 }
 
-/** Keeps the log bounded: moves a log that is too long aside, over the previous one. */
+/** Moves a log that is too long aside, over the previous one. */
 export async function boundServerLog(home: Home): Promise<void> {
   const path = serverLogFile(home);
   const found = await stat(path).catch(() => undefined);
   if (found === undefined || found.size <= maxLogBytes) return;
   await copyFile(path, `${path}.old`);
-  // The server keeps the file open for appending, so it continues at the new end.
+  // The server has the file open for appending, so it continues at the new end.
   await truncate(path);
 }
 
-/** Only the process that holds the mutex of the home may call the functions of this file. */
+// The following functions may be called only with the mutex of the home.
 
 export interface RunningServer {
   port: number;
   pid: number;
 }
 
-/** The server that already runs on this cluster, or undefined. Waits while it starts, recovers or stops. */
+/** The server that runs on this cluster; undefined if none does. Waits while it starts, recovers or stops. */
 export async function findServer(home: Home, password: string): Promise<RunningServer | undefined> {
   let strangers = 0;
   for (;;) {
@@ -81,7 +81,7 @@ export async function findServer(home: Home, password: string): Promise<RunningS
   }
 }
 
-/** Starts a server in a session of its own, on the port of the last start unless that is taken. */
+/** Starts a server in a session of its own, on the port of the last start if it is free. */
 export async function startServer(
   home: Home,
   binaries: Binaries,
@@ -89,9 +89,9 @@ export async function startServer(
   durability: Durability,
 ): Promise<RunningServer> {
   const deadline = performance.now() + 60_000;
-  let wanted: number | undefined = Number(await readIfThere(portFile(home))) || undefined;
+  let lastPort: number | undefined = Number(await readIfThere(portFile(home))) || undefined;
   for (;;) {
-    const port = await freePort(wanted);
+    const port = await freePort(lastPort);
     await writeSettings(home, port, durability);
     const outcome = await launch(home, binaries, port, password);
     if ('pid' in outcome) {
@@ -100,7 +100,7 @@ export async function startServer(
     }
     if (performance.now() > deadline) throw startFailed(home, outcome.log);
     if (/could not bind|could not create any TCP\/IP sockets/.test(outcome.log)) {
-      wanted = undefined;
+      lastPort = undefined;
     } else if (outcome.log.includes('pre-existing shared memory block')) {
       await endOrphans(home.cluster);
     } else {
@@ -109,7 +109,7 @@ export async function startServer(
   }
 }
 
-/** Shuts the server down and returns when it has ended. */
+/** Shuts the server down and waits for its end. */
 export async function stopServer(home: Home): Promise<void> {
   const file = await readPostmasterFile(home.cluster);
   if (file === undefined || (await servesCluster(file.pid, home.cluster)) === false) return;
@@ -129,7 +129,7 @@ export async function stopServer(home: Home): Promise<void> {
   }
 }
 
-/** Windows has no signals, so there PostgreSQL's own program stops the server. */
+/** For Windows, which has no signals. */
 async function stopByProgram(home: Home): Promise<void> {
   const program = programPath(await findBinaries(), 'pg_ctl');
   const child = spawn(program, ['stop', '-D', home.cluster, '-m', 'fast', '-w'], { stdio: 'ignore' });
@@ -147,8 +147,8 @@ async function launch(home: Home, binaries: Binaries, port: number, password: st
       cwd: home.folder,
       detached: true,
       stdio: ['ignore', log.file.fd, log.file.fd],
-      // A lock file that was left behind names a process that is not our server (findServer looked). PostgreSQL believes any
-      // living process to be a server, unless it is told that the process is its own grandparent, as pg_ctl does.
+      // A stale lock file names a process that is not our server (see findServer). PostgreSQL takes any live process
+      // for a server, except its own grandparent, as which pg_ctl passes itself too.
       env: serverEnvironment(stale === undefined ? {} : { PG_GRANDPARENT_PID: String(stale.pid) }),
       ...accountOf(home),
     });
@@ -188,7 +188,7 @@ async function writeOwned(home: Home, path: string, content: string): Promise<vo
 async function thisMachine(): Promise<Machine> {
   const shared = process.platform === 'linux' ? await statfs('/dev/shm').catch(() => undefined) : undefined;
   return {
-    // In a container its memory limit counts. Without a limit this is 0 or a huge number.
+    // A container's memory limit counts; without one this is 0 or a huge number.
     memory: Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY),
     processors: availableParallelism(),
     sharedMemory: shared === undefined ? undefined : shared.bavail * shared.bsize,
@@ -207,8 +207,8 @@ function startFailed(home: Home, log: string): OperatorError {
 }
 
 /**
- * Ends the workers that a killed server left behind. They end by themselves once they notice, but a worker in a long query notices
- * late, and no new server may start beside it. On systems other than Linux Annals can only wait.
+ * Ends the workers of a killed server. They end by themselves, but a worker in a long query notices late, and blocks a
+ * new server. Outside Linux, Annals can only wait.
  */
 async function endOrphans(cluster: string): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGTERM', 'SIGKILL'] as const) {
@@ -216,7 +216,7 @@ async function endOrphans(cluster: string): Promise<void> {
       try {
         process.kill(pid, signal);
       } catch {
-        // It has ended by itself.
+        // Already ended.
       }
     }
     for (let waited = 0; waited < 2_000; waited += 50) {
@@ -233,10 +233,9 @@ async function processesOf(cluster: string): Promise<number[]> {
   return pids.filter((_, index) => serving[index] === true);
 }
 
-/** The given port where it is free on 127.0.0.1, otherwise a port that the system chooses. */
-export async function freePort(wanted?: number): Promise<number> {
-  const port = wanted === undefined ? undefined : await bind(wanted);
-  return port ?? (await bind(0)) ?? 0;
+/** The preferred port if it is free on 127.0.0.1, otherwise any free port. */
+export async function freePort(preferred = 0): Promise<number> {
+  return (await bind(preferred)) ?? (await bind(0)) ?? 0;
 }
 
 function bind(port: number): Promise<number | undefined> {
@@ -250,7 +249,7 @@ function bind(port: number): Promise<number | undefined> {
   });
 }
 
-/** The content of postmaster.pid, which a PostgreSQL server writes into its cluster (see PostgreSQL's miscadmin.h). */
+/** The content of a cluster's postmaster.pid (see PostgreSQL's miscadmin.h). */
 interface PostmasterFile {
   pid: number;
   port: number;
@@ -258,7 +257,7 @@ interface PostmasterFile {
   status: string;
 }
 
-/** Reads postmaster.pid; undefined where there is none or it is not complete yet. */
+/** Reads postmaster.pid; undefined if it is missing or incomplete. */
 export async function readPostmasterFile(cluster: string): Promise<PostmasterFile | undefined> {
   const text = await readIfThere(join(cluster, 'postmaster.pid'));
   if (text === undefined) return undefined;
@@ -268,7 +267,7 @@ export async function readPostmasterFile(cluster: string): Promise<PostmasterFil
   return { pid, port: Number(lines[3] ?? 0), status: lines[7] ?? '' };
 }
 
-/** Whether a process with this id exists, of any user. */
+/** Whether a process with this id exists, under any user. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -279,8 +278,8 @@ export function isAlive(pid: number): boolean {
 }
 
 /**
- * Whether the process is a PostgreSQL that serves the cluster. Systems reuse process ids, containers soon. But each process of a
- * server has the folder of its cluster as its working folder. Undefined where the platform does not tell.
+ * Whether the process is a PostgreSQL of the cluster, by its working folder: process ids are reused, in containers
+ * soon. Undefined if the platform cannot tell.
  */
 export async function servesCluster(pid: number, cluster: string): Promise<boolean | undefined> {
   if (!isAlive(pid)) return false;
@@ -288,7 +287,7 @@ export async function servesCluster(pid: number, cluster: string): Promise<boole
   try {
     return (await readlink(`/proc/${pid}/cwd`)) === (await realpath(cluster));
   } catch {
-    // The process has ended, is a zombie, or belongs to another user: it is not ours.
+    // Ended, a zombie, or another user's.
     return false;
   }
 }

@@ -2,7 +2,7 @@
 export interface Machine {
   memory: number;
   processors: number;
-  /** Free bytes for PostgreSQL's shared memory segments; undefined where the platform has no such limit. */
+  /** Free bytes for PostgreSQL's shared memory segments; undefined if the platform has no limit. */
   sharedMemory: number | undefined;
 }
 
@@ -11,7 +11,7 @@ export type Durability = 'full' | 'none';
 
 const megabyte = 1024 * 1024;
 
-/** PostgreSQL's settings for a machine of unknown size that also runs the service itself. */
+/** PostgreSQL's settings for a machine that also runs the service. */
 export function serverSettings(machine: Machine, port: number, durability: Durability): Record<string, string> {
   const settings: Record<string, string> = {
     listen_addresses: '127.0.0.1',
@@ -24,12 +24,12 @@ export function serverSettings(machine: Machine, port: number, durability: Durab
     work_mem: share(machine.memory, 512, 4, 32),
     maintenance_work_mem: share(machine.memory, 16, 64, 1024),
     max_parallel_workers: String(Math.max(1, Math.min(machine.processors, 8))),
-    // Of two processors one is the service's.
+    // The service needs one of two processors.
     max_parallel_workers_per_gather: String(
       machine.processors <= 2 ? 0 : Math.min(Math.floor(machine.processors / 2), 4),
     ),
     max_wal_size: '4GB',
-    // With pglz: the binaries have neither lz4 nor zstd, and a server does not start with a method that it lacks.
+    // pglz: the binaries lack lz4 and zstd, with which the server would not start.
     wal_compression: 'on',
     checkpoint_timeout: '15min',
     checkpoint_completion_target: '0.9',
@@ -38,8 +38,8 @@ export function serverSettings(machine: Machine, port: number, durability: Durab
     timezone: 'UTC',
     log_timezone: 'UTC',
     lc_messages: 'C',
-    // The service logs failed statements without their values. The server's own log leaves them out, so they can neither
-    // fill the disk nor leave a secret there.
+    // The service logs failed statements without values. The server's log omits them, so that they neither fill the
+    // disk nor leave a secret there.
     log_min_messages: 'log',
     log_min_error_statement: 'panic',
     log_checkpoints: 'off',
@@ -53,7 +53,7 @@ export function serverSettings(machine: Machine, port: number, durability: Durab
     settings.fsync = 'off';
     settings.full_page_writes = 'off';
     settings.synchronous_commit = 'off';
-    // To make and to drop a database looks at each buffer, and tests make thousands.
+    // Creating and dropping a database scans all buffers, and tests create thousands.
     settings.shared_buffers = '128MB';
   }
   return settings;
@@ -62,7 +62,7 @@ export function serverSettings(machine: Machine, port: number, durability: Durab
 /** The settings as the text of a configuration file. */
 export function settingsFile(settings: Record<string, string>): string {
   const lines = Object.entries(settings).map(([name, value]) => `${name} = '${value.replaceAll("'", "''")}'`);
-  return `# Written at every start of the server. Settings of your own belong into own.conf beside this file.\n${lines.join('\n')}\n`;
+  return `# Written at every start of the server. Put your own settings into own.conf beside this file.\n${lines.join('\n')}\n`;
 }
 
 function share(memory: number, divisor: number, minMegabytes: number, maxMegabytes: number): string {

@@ -1,8 +1,8 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
 
-/** An index that Annals builds after the start, so that writers of a large table do not wait for it. */
-export interface LateIndex {
+/** An index that is built after the start, so that it does not block writers of a large table. */
+interface LateIndex {
   readonly name: string;
   readonly table: string;
   /** The SQL after the name of the table: `(tenant, lower(name))`. */
@@ -10,8 +10,8 @@ export interface LateIndex {
 }
 
 /**
- * Builds an index if it does not exist, while others read and write. If a build broke off, it builds the index again.
- * Does nothing while another process builds an index on that table. PostgreSQL's planner uses the index from then on.
+ * Builds an index concurrently if it does not exist, or again after an interrupted build. Does nothing while another
+ * process builds an index on that table.
  *
  * @example
  * await buildIndex(db, { name: 'job_tenant', table: 'job', definition: sql`(tenant, id)` });
@@ -36,9 +36,9 @@ async function hasExpressions(db: Database, name: string): Promise<boolean> {
 }
 
 /**
- * SQL that is true while a connection builds an index with `create index concurrently`. Both arguments are SQL: the OID of
- * the index, and its name. In a cluster the coordinator builds its own part at once and then waits for the workers. It
- * shows no progress then, and the index counts as invalid. So the statement itself tells that the build goes on.
+ * SQL that is true while a connection builds an index with `create index concurrently`. Both arguments are SQL: the OID
+ * of the index, and its name. In a cluster, the coordinator shows no progress while it waits for the workers, so its
+ * running statement counts too.
  */
 export function isBeingBuilt(index: RawBuilder<unknown>, name: RawBuilder<unknown>): RawBuilder<SqlBool> {
   return sql`(exists (select from pg_stat_progress_create_index p where p.index_relid = ${index})
@@ -47,18 +47,18 @@ export function isBeingBuilt(index: RawBuilder<unknown>, name: RawBuilder<unknow
                    and a.query ilike '%create index concurrently%' and strpos(a.query, ${name}::text) > 0))`;
 }
 
-/** An index that Annals builds while it runs, apart from those of the migrations. */
+/** An index that Annals built in addition to those of the migrations. */
 export interface MadeIndex {
   readonly name: string;
   /** The comment on the index; null if it has none. */
   readonly comment: string | null;
   /** Its size on disk, in bytes. */
   readonly bytes: number;
-  /** The build of an invalid index broke off. PostgreSQL does not use it, and the next build replaces it. */
+  /** `invalid` after an interrupted build: PostgreSQL does not use the index, and the next build replaces it. */
   readonly state: 'valid' | 'building' | 'invalid';
 }
 
-/** The indexes whose names are like a pattern of LIKE, with those that are not complete. */
+/** The indexes whose names match a pattern of LIKE, also incomplete ones. */
 export async function madeIndexes(db: Database, pattern: string): Promise<MadeIndex[]> {
   const { rows } = await sql<MadeIndex>`
     select c.relname as name, obj_description(c.oid) as comment, index_bytes(c.oid) as bytes,

@@ -13,11 +13,11 @@ import { packageSchema, readSchema, type SchemaFolders } from '../schema/read-sc
 import { inPoolTransaction } from '../transaction.ts';
 import { migrate } from './migrate.ts';
 
-export interface Distribution {
+interface Distribution {
   /** The tables that this call distributed. */
   tables: string[];
   shards: number;
-  /** The number of shards that have routines of their own (docs/decisions/cluster.md). */
+  /** The number of shards with routines of their own (docs/decisions/cluster.md). */
   shardsWithRoutines: number;
   /** The workers that have shards, as `host:port`. */
   workers: string[];
@@ -26,9 +26,9 @@ export interface Distribution {
 const minMajor = 12;
 
 /**
- * Distributes the database over the workers of its Citus cluster, by tenant, and brings it to the current schema before.
- * One transaction: where it fails, nothing is distributed. Idempotent. Throws an OperatorError where the database is not the
- * coordinator of a cluster with workers. The pool must allow 2 connections.
+ * Migrates the database, and distributes it over the workers of its Citus cluster, by tenant, in one transaction: on
+ * failure, nothing is distributed. Idempotent. Throws an OperatorError if the database is not the coordinator of a
+ * cluster with workers. The pool must allow 2 connections.
  */
 export async function distribute(
   pool: pg.Pool,

@@ -26,13 +26,10 @@ import {
 import { resetForeignTransactionIds } from '../schema/transaction-ids.ts';
 import { inPoolTransaction } from '../transaction.ts';
 
-// What a semicolon may stand in without ending a statement: comments, texts and names in quotes, and bodies of routines.
+// Semicolons in comments, quotes and bodies of routines do not end a statement.
 const tokens = /--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(\w*)\$[\s\S]*?\$\1\$|;/g;
 
-/**
- * The statements of an SQL text, one by one: a cluster sends the text of an "alter table" to its workers as it came, with
- * all that stands beside it.
- */
+/** Splits an SQL text into statements: a cluster sends the whole text with an "alter table" to its workers. */
 export function splitStatements(text: string): string[] {
   const statements: string[] = [];
   let begin = 0;
@@ -46,15 +43,15 @@ export function splitStatements(text: string): string[] {
 }
 
 /**
- * Migrates the database to the current schema and returns the names of the migrations that it ran. Migrations only go
- * forward, each in a separate transaction. Then one transaction makes the routines of the database those of the folder.
- * Several processes may call this at once. It first notifies processes of another version that use the database, and
- * waits until they have ended. At last it resets the transaction ids of a database that is a copy from another server. A
- * database that is distributed over a cluster stays so, with the tables and routines that are new. The pool must allow 2
- * connections. Left out, `folders` are those of this package.
+ * Migrates the database to the current schema and returns the names of the migrations that ran. Migrations go forward
+ * only, each in its own transaction; then one transaction applies the routines. Several processes may call this at
+ * once. It first notifies processes of other versions and waits for their end. Finally it resets the transaction ids of
+ * a copy from another server. New tables and routines of a distributed database are distributed. The pool must allow 2
+ * connections. Default: the `folders` of this package.
  *
- * Throws an OperatorError if the database is newer, empty and not in UTF-8, or a copy of a cluster's, if it is from before the baseline and not at
- * the last migration of then (docs/decisions/migrations.md), if an applied migration was edited, or if a migration fails.
+ * Throws an OperatorError if the database is newer, empty and not in UTF-8, or a copy of a cluster's, if it is from
+ * before the baseline and not at its last migration (docs/decisions/migrations.md), if an applied migration was edited,
+ * or if a migration fails.
  */
 export async function migrate(pool: pg.Pool, folders?: SchemaFolders): Promise<string[]> {
   const distributed = await isDistributed(pool);
@@ -78,14 +75,15 @@ async function migrateSchema(pool: pg.Pool, schema: Schema, distributed: boolean
   const isFormer = areFormer(namesOf(found));
   if (isFormer) {
     checkFormer('database', namesOf(found));
-    // Before the announcement, which ends the processes that are finishing it. Another process may have adopted the baseline since.
+    // Before the announcement, which ends the processes that are finishing it. Another process may just have adopted
+    // the baseline.
     await inLedger(pool, async (client) => {
       if (areFormer(namesOf(await readLedger(client)))) await checkFinished(client, 'database');
     });
   }
   const ledger = isFormer ? { ...found, migrations: schema.migrations.slice(0, 1) } : found;
   checkLedger(ledger, schema);
-  const pending = schema.migrations.filter(({ number }) => !ledger.migrations.some((one) => one.number === number));
+  const pending = schema.migrations.filter(({ number }) => !ledger.migrations.some((done) => done.number === number));
   const hasRoutines = ledger.routineSets.some(({ hash, replaced }) => hash === schema.routinesHash && !replaced);
   if (!isFormer && pending.length === 0 && hasRoutines) return [];
 
@@ -102,7 +100,7 @@ async function migrateSchema(pool: pg.Pool, schema: Schema, distributed: boolean
     }
     await inLedger(pool, async (client) => {
       if (distributed) await beginSequential(client);
-      // Another version may have been faster.
+      // Another version may have come first.
       checkLedger(await readLedger(client), schema);
       await (distributed ? applyDistributedRoutines(client, schema) : applyRoutines(client, schema));
     });
@@ -140,7 +138,7 @@ async function inLedger(pool: pg.Pool, work: (client: pg.ClientBase) => Promise<
 
 async function run(pool: pg.Pool, migration: Migration, distributed: boolean): Promise<boolean> {
   return await inPoolTransaction(pool, async (client) => {
-    // The transaction of the routines waits for the disk, and then the disk has the migrations before it as well.
+    // The later transaction of the routines waits for the disk, which then has the migrations too.
     await (distributed ? beginSequential(client) : client.query('set local synchronous_commit = off'));
     const claim = await client.query(
       'insert into migration (number, name, checksum) values ($1, $2, $3) on conflict (number) do nothing',

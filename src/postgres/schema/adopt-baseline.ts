@@ -2,13 +2,15 @@ import type pg from 'pg';
 import { OperatorError } from '../../core/errors.ts';
 import type { Schema } from './read-schema.ts';
 
-/** The migrations that the baseline took the place of: a database that has the last of them has all, and the tables of the baseline. */
+/**
+ * The migrations that the baseline replaced. A database with the last one has all of them, and the baseline's tables.
+ */
 const firstFormer = '0001-tenants.sql';
 const lastFormer = '0146-compressed-times.sql';
-/** The last commit with these migrations. It finishes what they leave to the service. */
+/** The last commit with these migrations, which finishes what they leave to the service. */
 const bridgeCommit = 'b0629b113e35';
 
-/** Their tables that the baseline does not have: what was still to be done with entries of earlier versions. */
+/** Their tables that the baseline lacks: backlogs of entries of earlier versions. */
 const formerTables = `
   create table change_path_backlog (
     tenant text collate "C" primary key references tenant (tenant),
@@ -24,7 +26,7 @@ const formerTables = `
     fingerprint integer
   )`;
 
-/** What they leave to the service, and a query of which each row is still to be done. */
+/** What they leave to the service, with a query of the unfinished rows. */
 const unfinished: readonly (readonly [what: string, query: string])[] = [
   ['changes without numbers of paths', 'select tenant from change_path_backlog'],
   ['changes without positions', 'select tenant from change_position_backlog where filled is distinct from until'],
@@ -46,12 +48,12 @@ const unfinished: readonly (readonly [what: string, query: string])[] = [
   ],
 ];
 
-/** Whether these migrations, by their file names, are those of before the baseline. */
+/** Whether these migrations, by their file names, are from before the baseline. */
 export function areFormer(migrations: readonly string[]): boolean {
   return migrations.includes(firstFormer);
 }
 
-/** Throws an OperatorError unless these migrations of before the baseline are all of them. */
+/** Throws an OperatorError unless these are all migrations from before the baseline. */
 export function checkFormer(what: 'database' | 'backup', migrations: readonly string[]): void {
   if (migrations.at(-1) === lastFormer) return;
   throw new OperatorError(
@@ -60,8 +62,8 @@ export function checkFormer(what: 'database' | 'backup', migrations: readonly st
 }
 
 /**
- * Replaces the migrations of before the baseline by the baseline. The caller is in a transaction, holds the lock of the ledger and has called
- * `checkFormer`. Throws an OperatorError where they left something unfinished.
+ * Replaces the migrations from before the baseline by the baseline. The caller is in a transaction, holds the lock of
+ * the ledger and has called `checkFormer`. Throws an OperatorError if they left something unfinished.
  */
 export async function adoptBaseline(client: pg.ClientBase, { migrations: [baseline] }: Schema): Promise<void> {
   await dropFormerTables(client, 'database');
@@ -73,19 +75,19 @@ export async function adoptBaseline(client: pg.ClientBase, { migrations: [baseli
   ]);
 }
 
-/** Makes the tables of the last of these migrations of those of the baseline, so that rows of a backup have their place. */
+/** Adds the former tables to those of the baseline, for the rows of a backup. */
 export async function createFormerTables(client: pg.ClientBase): Promise<void> {
   await client.query(formerTables);
 }
 
-/** Drops these tables. Throws an OperatorError where something is unfinished. */
+/** Drops the former tables. Throws an OperatorError if something is unfinished. */
 export async function dropFormerTables(client: pg.ClientBase, what: 'database' | 'backup'): Promise<void> {
   await checkFinished(client, what);
   await client.query('drop table change_path_backlog');
   await client.query('drop table change_position_backlog');
 }
 
-/** Throws an OperatorError where the migrations of before the baseline left something unfinished. */
+/** Throws an OperatorError if the migrations from before the baseline left something unfinished. */
 export async function checkFinished(client: pg.ClientBase | pg.Pool, what: 'database' | 'backup'): Promise<void> {
   for (const [name, query] of unfinished) {
     const { rows } = await client.query<{ rows: number }>(`select count(*) as rows from (${query}) as unfinished`);

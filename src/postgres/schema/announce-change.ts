@@ -3,19 +3,18 @@ import type pg from 'pg';
 import { OperatorError } from '../../core/errors.ts';
 import type { Schema } from './read-schema.ts';
 
-// Milliseconds. A process that has not been seen for this long has ended without a notice.
+/** Milliseconds after which a process that was not seen counts as dead. */
 const processLife = 10_000;
-/** Milliseconds after which an announcement without renewal is expired. */
+/** Milliseconds after which an announcement expires without renewal. */
 export const announcementLife = 30_000;
 const renewEvery = 5_000;
-const lookEvery = 100;
-// Longer than a process needs to finish its requests.
+const checkEvery = 100;
+/** Milliseconds: longer than a process needs to finish its requests. */
 const maxWait = 60_000;
 
 /**
- * Runs work that changes the schema. First it announces the change to the processes that need another schema and waits
- * until they have ended. Afterwards it withdraws the announcement. Throws an OperatorError if some have not ended after
- * one minute.
+ * Runs work that changes the schema: announces the change to the processes that need another schema, waits for their
+ * end, and withdraws the announcement afterwards. Throws an OperatorError if some have not ended after a minute.
  */
 export async function whileAnnounced(pool: pg.Pool, schema: Schema, work: () => Promise<void>): Promise<void> {
   const target = [schema.newest, schema.routinesHash];
@@ -28,7 +27,7 @@ export async function whileAnnounced(pool: pg.Pool, schema: Schema, work: () => 
     );
   };
   await announce();
-  // If a renewal fails, the next one replaces it. If the database is away, the work fails by itself.
+  // A failed renewal is repaired by the next one. If the database is away, the work fails by itself.
   const renewal = setInterval(() => void announce().catch(() => {}), renewEvery);
   try {
     await othersHaveEnded(pool, target);
@@ -40,7 +39,7 @@ export async function whileAnnounced(pool: pg.Pool, schema: Schema, work: () => 
 }
 
 async function othersHaveEnded(pool: pg.Pool, target: (number | string)[]): Promise<void> {
-  for (let waited = 0; ; waited += lookEvery) {
+  for (let waited = 0; ; waited += checkEvery) {
     const { rows } = await pool.query<{ processes: number }>(
       `select count(*) as processes from schema_process
          where (newest <> $1 or routines_hash <> $2) and seen_at > clock_timestamp() - $3 * interval '1 millisecond'`,
@@ -50,10 +49,10 @@ async function othersHaveEnded(pool: pg.Pool, target: (number | string)[]): Prom
     if (processes === 0) return;
     if (waited >= maxWait) {
       throw new OperatorError(
-        `${processes} processes of another version of Annals still use the database after ${maxWait / 1000} s. End them, ` +
+        `${processes} processes of another version of Annals still use the database after ${maxWait / 1000} s. Stop them, ` +
           'and start this one again',
       );
     }
-    await sleep(lookEvery);
+    await sleep(checkEvery);
   }
 }

@@ -5,21 +5,22 @@ import { bodyOf, createOrReplace, hashRoutines, type Routine, type Schema } from
 
 const kinds: readonly Routine['kind'][] = ['function', 'procedure', 'aggregate'];
 
-// SQLSTATEs of two cases. "create or replace" fails if another result or other parameter names need a drop. A drop fails
-// if an aggregate uses the function.
+// SQLSTATEs: "create or replace" cannot change results or names of parameters, nor drop a function that an aggregate
+// uses.
 const needsDrop = ['42P13', '2BP01'];
 
 /**
- * Makes the routines of the database those of the schema, except for those of indexes. It creates or replaces each
- * routine. It drops routines that an earlier call created and that no longer exist in the folder. Returns whether it
- * changed anything. The caller holds the lock of the ledger.
+ * Creates or replaces the schema's routines, except those of indexes, and drops routines of earlier calls that no
+ * longer exist in the folder. Returns whether it changed anything. The caller holds the lock of the ledger.
  */
 export async function applyRoutines(client: pg.ClientBase, schema: Schema): Promise<boolean> {
   const { routinesHash, routinesVersion } = schema;
   const applied = await client.query('select from routine_set where hash = $1 and replaced_at is null', [routinesHash]);
   if (applied.rowCount !== 0) return false;
-  // An aggregate consists of functions. Any other routine may use any routine, so all are checked at the end.
-  const routines = kinds.flatMap((kind) => schema.routines.filter((one) => one.kind === kind && !one.indexed));
+  // Aggregates need their functions. Other routines may use any routine, so all are checked at the end.
+  const routines = kinds.flatMap((kind) =>
+    schema.routines.filter((routine) => routine.kind === kind && !routine.indexed),
+  );
   const before = await storedRoutines(client);
   await client.query('set local check_function_bodies = off');
   await client.query('savepoint before_routines');
@@ -31,7 +32,7 @@ export async function applyRoutines(client: pg.ClientBase, schema: Schema): Prom
     await dropRoutines(client, []);
     await createAll(client, routines);
   }
-  // Rows that the caller writes later must have the id of its own transaction.
+  // Rows that the caller writes later must have the id of the top transaction.
   await client.query('release savepoint before_routines');
   const written = await findWritten(client, routines, before);
   await validate(client, written);
@@ -71,7 +72,7 @@ interface Written {
   stored: StoredRoutine;
 }
 
-/** The database routine that each file has written, by its signature: its row has another version than before. */
+/** The routines whose rows in the catalogue changed, by signature. */
 async function findWritten(
   client: pg.ClientBase,
   routines: readonly Routine[],
@@ -90,7 +91,7 @@ async function findWritten(
   return written;
 }
 
-/** Throws an OperatorError if a body uses something that does not exist. */
+/** Throws an OperatorError if a body refers to something that does not exist. */
 async function validate(client: pg.ClientBase, written: ReadonlyMap<string, Written>): Promise<void> {
   await client.query('set local check_function_bodies = on');
   for (const { routine, stored } of written.values()) {
@@ -103,7 +104,7 @@ async function validate(client: pg.ClientBase, written: ReadonlyMap<string, Writ
   }
 }
 
-/** Drops our routines except for those to keep. Aggregates come first, since they consist of the others. */
+/** Drops our routines except those to keep; aggregates first, since they depend on the others. */
 async function dropRoutines(client: pg.ClientBase, keep: readonly string[]): Promise<void> {
   const { rows } = await client.query<{ signature: string }>(
     `select r.signature from routine r left join pg_proc p on p.oid = to_regprocedure(r.signature)
@@ -140,7 +141,7 @@ interface StoredRoutine {
 }
 
 /** The routines of the schema that Annals uses. */
-export async function storedRoutines(client: pg.ClientBase): Promise<StoredRoutine[]> {
+async function storedRoutines(client: pg.ClientBase): Promise<StoredRoutine[]> {
   const { rows } = await client.query<StoredRoutine>(
     `select p.oid::bigint as oid, p.proname as name, p.oid::regprocedure::text as signature, p.xmin::text as version,
             p.prosrc as body, case when l.lanvalidator <> 0 and p.prokind <> 'a' then l.lanvalidator::regproc::text end as validator
@@ -159,27 +160,27 @@ export async function currentSchema(client: pg.ClientBase): Promise<string> {
 }
 
 /**
- * Creates the routines that indexes and columns may use. If an index uses one of them, it replaces none: the index has
- * the results from the time of its build. It never drops routines of this kind. They may call each other and PostgreSQL's
- * own functions, but cannot use our tables, because Annals creates them before the first migration. The caller holds the
- * lock of the ledger. Throws an OperatorError if a routine differs from the one that an index uses.
+ * Creates the routines that indexes and columns may use. They are never dropped, nor replaced once an index uses one:
+ * the index has results of its build. They may call each other and PostgreSQL's functions, but not use our tables,
+ * since they are created before the first migration. The caller holds the lock of the ledger. Throws an OperatorError
+ * if a routine differs from the one that an index uses.
  */
 export async function applyIndexedRoutines(client: pg.ClientBase, routines: readonly Routine[]): Promise<void> {
   const schema = await currentSchema(client);
   const stored = await storedRoutines(client);
   const differing = routines.filter((routine) => {
     const body = bodyOf(routine, schema);
-    return !stored.some((one) => one.name === routine.name && one.body === body);
+    return !stored.some((known) => known.name === routine.name && known.body === body);
   });
   const names = routines.map(({ name }) => name);
-  // A routine that was ordinary before is not dropped from now on.
+  // Keeps routines that were ordinary before from being dropped.
   await client.query('delete from routine where name = any ($1)', [names]);
   if (differing.length === 0) return;
   const ours = stored.filter(({ name }) => names.includes(name));
-  const existing = differing.filter(({ name }) => ours.some((one) => one.name === name));
+  const existing = differing.filter(({ name }) => ours.some((known) => known.name === name));
   const [changed] = existing;
   if (changed !== undefined) {
-    // The catalogue does not show which routines a body uses. So an index of one routine counts as an index of all.
+    // The catalogue does not show which routines a body uses, so an index of one counts as an index of all.
     const user = await findUser(
       client,
       ours.map(({ oid }) => oid),
@@ -187,7 +188,7 @@ export async function applyIndexedRoutines(client: pg.ClientBase, routines: read
     if (user !== undefined) {
       throw new OperatorError(
         `sql/${changed.file} differs from the routine that ${user} uses. Leave it as it was, and add one under another ` +
-          'name together with a migration that builds such indexes anew, concurrently',
+          'name together with a migration that rebuilds such indexes concurrently',
       );
     }
   }
@@ -196,13 +197,12 @@ export async function applyIndexedRoutines(client: pg.ClientBase, routines: read
     try {
       await client.query(createOrReplace(routine, schema));
     } catch (cause) {
-      const message = cause instanceof Error ? cause.message : String(cause);
-      throw new OperatorError(`sql/${routine.file} cannot be applied: ${message}`, { cause });
+      throw faultOf(routine, cause);
     }
   }
 }
 
-/** The object outside of a routine's body that uses one of these routines: an index, a column or a constraint. */
+/** An index, a column or a constraint that uses one of these routines. */
 async function findUser(client: pg.ClientBase, oids: readonly number[]): Promise<string | undefined> {
   const { rows } = await client.query<{ user: string }>(
     `select pg_describe_object(classid, objid, objsubid) as "user" from pg_depend

@@ -4,17 +4,17 @@ import type { Schema } from './read-schema.ts';
 
 /** The oldest PostgreSQL that Annals supports. */
 export const minServerVersion = 15;
-// Any number is possible, if all versions of Annals use the same one.
+// Any number, but the same in all versions of Annals.
 const ledgerLock = 7_229_148_366;
 
-/** What a database stores about its schema. */
+/** What the database records about its schema. */
 export interface Ledger {
   migrations: readonly { number: number; name: string; checksum: string }[];
   /** The sets of routines by hash. The set without `replaced` is the current one. */
   routineSets: readonly { hash: string; version: number; replaced: boolean }[];
 }
 
-/** Locks the ledger and the routines until the transaction ends: one process at a time can change them. */
+/** Locks the ledger and the routines until the end of the transaction. */
 export async function lockLedger(client: pg.ClientBase): Promise<void> {
   await client.query('select pg_advisory_xact_lock($1)', [ledgerLock]);
 }
@@ -29,15 +29,15 @@ export async function checkServerVersion(pool: pg.Pool): Promise<void> {
 }
 
 /**
- * Throws an OperatorError if the database does not store UTF-8. In another encoding, lengths and patterns would count bytes,
- * and some names could not be stored.
+ * Throws an OperatorError if the database is not in UTF-8. In other encodings, lengths and patterns may count bytes,
+ * and some names cannot be stored.
  */
 export async function checkEncoding(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ server_encoding: string }>('show server_encoding');
   const encoding = rows[0]?.server_encoding;
   if (encoding !== 'UTF8') {
     throw new OperatorError(
-      `The database has the encoding ${encoding}; Annals needs UTF8. Make one with: ` +
+      `The database has the encoding ${encoding}; Annals needs UTF8. Create one with: ` +
         "create database annals owner annals encoding 'UTF8' template template0",
     );
   }
@@ -116,7 +116,7 @@ export function checkLedger(ledger: Ledger, schema: Schema): void {
     );
   }
   for (const { number, name, checksum } of ledger.migrations) {
-    const migration = schema.migrations.find((one) => one.number === number);
+    const migration = schema.migrations.find((known) => known.number === number);
     if (migration === undefined) {
       throw new OperatorError(`The database has the migration ${name}, which this version of Annals does not know`);
     }
@@ -141,8 +141,8 @@ function checkRoutineSets({ routineSets }: Ledger, { routinesHash, routinesVersi
   }
   if (routineSets.some(({ hash, version }) => hash === routinesHash && version === routinesVersion)) {
     throw new OperatorError(
-      'Another version of Annals has replaced the routines of this one in the database. Install that version; or, where ' +
-        'the older routines are to come back, raise the number in sql/version.txt',
+      'Another version of Annals has replaced the routines of this one in the database. Install that version; or, to ' +
+        'restore the older routines, raise the number in sql/version.txt',
     );
   }
 }

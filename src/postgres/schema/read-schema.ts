@@ -6,7 +6,7 @@ import { OperatorError } from '../../core/errors.ts';
 import { packageFolder } from '../../core/package-folder.ts';
 import { createForShard, isForShards, preferShardRoutine } from './shard-routines.ts';
 
-/** One function, procedure or aggregate of the database, with the text that creates it. */
+/** A function, procedure or aggregate of the database, with the text that creates it. */
 export interface Routine {
   /** The name in the database, which is also the name of the file. */
   name: string;
@@ -18,19 +18,19 @@ export interface Routine {
   indexed: boolean;
 }
 
-// How a file begins, after its comments. The name includes the schema (:"schema".name), so that an index finds the
-// routine too: the search path of an index build has nothing of ours in it.
+// The beginning of a file, after its comments. Names may include the schema (:"schema".name) for indexes, whose builds
+// do not have ours in their search path.
 const beginning = /^(?:--[^\n]*\n|\s*\n)*create (function|procedure|aggregate) (?::"schema"\.)?([a-z_][a-z0-9_]*)\s*\(/;
 
 /**
- * The form of the routines: for one server, for a cluster whose workers have the tenants (docs/decisions/cluster.md), or for the tables of one
- * shard, which are to a worker as those of one server (docs/decisions/cluster.md).
+ * The form of the routines: for one server, for the coordinator of a cluster, or for the tables of a shard, which a
+ * worker treats like those of one server (docs/decisions/cluster.md).
  */
 type RoutineForm = 'single' | 'distributed' | 'shard';
 
 /**
- * Reads all routines below a folder. A routine that a cluster refuses, or answers otherwise, has a second form in a folder
- * `distributed`; routines for a cluster alone stand there too. Throws an OperatorError if a routine is not valid.
+ * Reads all routines below a folder. Folders named `distributed` have a second form of routines that differ in a
+ * cluster, and routines for clusters only. Throws an OperatorError if a routine is invalid.
  */
 export async function readRoutines(folder: string, form: RoutineForm = 'single'): Promise<Routine[]> {
   const all = readAllRoutines(folder);
@@ -39,17 +39,17 @@ export async function readRoutines(folder: string, form: RoutineForm = 'single')
   const first = all.filter((routine) => !isSecond(routine));
   if (form === 'single') return first;
   const missing = (from: Routine[], names: Routine[]) =>
-    from.filter(({ name }) => !names.some((one) => one.name === name));
+    from.filter(({ name }) => !names.some((known) => known.name === name));
   if (form === 'shard') return [...first, ...missing(second, first)];
   return [...missing(first, second), ...second].map(withoutKeptPlans);
 }
 
-/** A cluster cannot plan a statement before it knows the tenant, and so refuses plans that serve all tenants. */
+/** A cluster refuses generic plans, since it plans a statement by its tenant. */
 function withoutKeptPlans(routine: Routine): Routine {
   return { ...routine, text: routine.text.replaceAll('set plan_cache_mode = force_generic_plan', '') };
 }
 
-/** To read hundreds of small files without waiting takes a fifth of the processor time. */
+/** Synchronous, since that takes a fifth of the processor time for hundreds of small files. */
 function readAllRoutines(folder: string): Routine[] {
   const routines: Routine[] = [];
   for (const file of readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -76,17 +76,17 @@ export function hashRoutines(routines: readonly Routine[]): string {
   return hash.digest('hex');
 }
 
-/** The statement that creates or replaces a routine in a schema. The caller quotes `schema` if necessary. */
+/** The statement that creates or replaces a routine in a schema, whose name is quoted if necessary. */
 export function createOrReplace({ text }: Routine, schema: string): string {
   return text.replace(/^create /m, 'create or replace ').replaceAll(':"schema"', schema);
 }
 
-/** The text between the first and the last `$$` of a routine: its body, as the database keeps it. */
+/** The body of a routine as the database stores it: the text between the first and the last `$$`. */
 export function bodyOf({ text }: Routine, schema: string): string | undefined {
   return /\$\$(.*)\$\$/s.exec(text.replaceAll(':"schema"', schema))?.[1];
 }
 
-/** One file of the folder of migrations. */
+/** A file of the folder of migrations. */
 export interface Migration {
   number: number;
   name: string;
@@ -97,14 +97,14 @@ export interface Migration {
 
 const fileName = /^(\d{4})-([a-z0-9-]+)\.sql$/;
 
-/** The migrations of a folder, in order. Throws an OperatorError if a name is wrong or a number occurs twice. */
+/** The migrations of a folder, in order. Throws an OperatorError if a name is malformed or a number occurs twice. */
 export async function readMigrations(folder: string): Promise<Migration[]> {
   const migrations: Migration[] = [];
   for (const file of readdirSync(folder)
     .filter((name) => name.endsWith('.sql'))
     .sort()) {
     const match = fileName.exec(file);
-    if (match === null) throw new OperatorError(`${file} is not named as a migration is: 0001-name.sql`);
+    if (match === null) throw new OperatorError(`${file} is not named like a migration: 0001-name.sql`);
     const number = Number(match[1]);
     const twin = migrations.find((other) => other.number === number);
     if (twin !== undefined) throw new OperatorError(`${file} and ${twin.name} have the same number`);
@@ -114,7 +114,7 @@ export async function readMigrations(folder: string): Promise<Migration[]> {
   return migrations;
 }
 
-/** What a database stores about an applied migration. */
+/** The checksum of an applied migration. */
 function checksumOf(text: string): string {
   return createHash('sha256').update(text.replaceAll('\r\n', '\n')).digest('hex');
 }
@@ -131,9 +131,9 @@ export interface Schema {
   /** The number of the last migration; 0 if there is none. */
   newest: number;
   routines: readonly Routine[];
-  /** What each shard of a cluster gets for itself, as it is on one server. One server has none. */
+  /** The routines of each shard of a cluster; none on one server. */
   shardRoutines: readonly Routine[];
-  /** Grows with every release whose routines differ from those of the last release. */
+  /** Increases with every release that changes routines. */
   routinesVersion: number;
   routinesHash: string;
 }
@@ -145,7 +145,7 @@ export function packageSchema(): SchemaFolders {
 
 const ofPackage = new Map<RoutineForm, Promise<Schema>>();
 
-/** The schema of this package. A process reads it once, because the files of a package do not change below it. */
+/** The schema of this package, read once in a process. */
 export async function readPackageSchema(form: RoutineForm = 'single'): Promise<Schema> {
   return await ofPackage.getOrInsertComputed(form, () => readSchema(packageSchema(), form));
 }
@@ -157,7 +157,8 @@ export async function readSchema(folders: SchemaFolders, form: RoutineForm = 'si
   const routines = form === 'single' ? written : written.map(preferShardRoutine);
   const shardRoutines = form === 'single' ? [] : (await readRoutines(folders.routines, 'shard')).filter(isForShards);
   const version = (await readFile(join(folders.routines, 'version.txt'), 'utf8')).trim();
-  if (!/^[1-9]\d{0,8}$/.test(version)) throw new OperatorError(`sql/version.txt has no whole number in it: ${version}`);
+  if (!/^[1-9]\d{0,8}$/.test(version))
+    throw new OperatorError(`sql/version.txt must have a whole number, not ${version}`);
   return {
     migrations,
     newest: migrations.at(-1)?.number ?? 0,
@@ -168,7 +169,7 @@ export async function readSchema(folders: SchemaFolders, form: RoutineForm = 'si
   };
 }
 
-/** What a database gets is part of the hash, so that a change of how routines are made for shards changes it too. */
+/** The hash covers the created text, so that it also changes with the rewriting for shards. */
 function createdFor(routine: Routine, all: readonly Routine[]): Routine {
   return { ...routine, text: createForShard(routine, all, { schema: '', tables: new Map() }) };
 }

@@ -7,8 +7,8 @@ import { lockLedger } from './ledger.ts';
 type Queryable = pg.ClientBase | pg.Pool;
 
 /**
- * SQL that is true where the transaction ids of the database are its own: this very row was written here. It is false in a
- * copy by pg_dump or by logical replication. A copy of the server's files keeps its transaction ids, so it is true there.
+ * SQL that is true if the database's transaction ids are its own, by the row that records them. False in a copy by
+ * pg_dump or logical replication; true in a copy of the server's files, which keeps the ids.
  */
 export const hasOwnTransactionIds = `
   exists (select from database_origin o where o.written_by::xid = o.xmin and o.relation = o.tableoid::bigint)`;
@@ -16,9 +16,9 @@ export const hasOwnTransactionIds = `
 const insufficientPrivilege = '42501';
 
 /**
- * Resets all transaction ids and snapshots that the database keeps, where another server gave them (docs/decisions/backups.md): what is
- * there then counts as recorded before every snapshot, and exports begin anew. It takes the same time however many entries
- * there are, besides the indexes of names. Several processes may call this at once. Returns whether it has reset them.
+ * Resets all stored transaction ids and snapshots of another server (docs/decisions/backups.md): existing rows then
+ * count as recorded before every snapshot, and exports start over. Takes constant time, except for the indexes of
+ * names. Several processes may call this at once. Returns whether it has reset them.
  */
 export async function resetForeignTransactionIds(pool: pg.Pool): Promise<boolean> {
   const { rows } = await pool.query<{ exists: boolean }>(`select to_regclass('database_origin') is not null as exists`);
@@ -33,7 +33,7 @@ export async function resetForeignTransactionIds(pool: pg.Pool): Promise<boolean
     } catch (cause) {
       if (!hasCode(cause, insufficientPrivilege)) throw cause;
       const message =
-        'The database is a copy from another server, and its transaction ids are to be reset. The role may not do so: run ' +
+        'The database is a copy from another server, and its transaction ids must be reset, which the role may not do: run ' +
         '"annals migrate" with the role that owns the tables';
       throw new OperatorError(message, { cause });
     }
@@ -42,7 +42,7 @@ export async function resetForeignTransactionIds(pool: pg.Pool): Promise<boolean
   });
 }
 
-/** Stores that this server has given all transaction ids of the database. */
+/** Records that this server assigned all transaction ids of the database. */
 export async function claimTransactionIds(client: pg.ClientBase, server: string | null): Promise<void> {
   await client.query(
     `insert into database_origin (system_identifier, relation, written_by)
@@ -53,7 +53,7 @@ export async function claimTransactionIds(client: pg.ClientBase, server: string 
   );
 }
 
-/** The identifier of the server, or null where the role may not read it. */
+/** The identifier of the server; null if the role may not read it. */
 export async function readSystemIdentifier(client: Queryable): Promise<string | null> {
   const { rows: rights } = await client.query<{ allowed: boolean | null }>(
     `select has_function_privilege(to_regprocedure('pg_catalog.pg_control_system()'), 'execute') as allowed`,
@@ -72,8 +72,8 @@ async function isOwn(client: Queryable, server: string | null): Promise<boolean>
   return rows[0]?.own ?? false;
 }
 
-/** A column of transaction ids or snapshots. All names are quoted where necessary. */
-export interface TransactionIdColumn {
+/** A column of transaction ids or snapshots. Names are quoted if necessary. */
+interface TransactionIdColumn {
   table: string;
   column: string;
   type: string;
@@ -83,7 +83,7 @@ export interface TransactionIdColumn {
   indexes: string[];
 }
 
-/** The columns whose values mean something on one server alone, from the database's own catalogue. */
+/** The columns whose values are meaningful on one server only, from the database's catalogue. */
 export async function columnsOfTransactionIds(client: Queryable): Promise<TransactionIdColumn[]> {
   const { rows } = await client.query<TransactionIdColumn>(
     `select quote_ident(c.relname) as "table", quote_ident(a.attname) as "column", a.atttypid::regtype::text as type,
@@ -104,8 +104,8 @@ export async function columnsOfTransactionIds(client: Queryable): Promise<Transa
 }
 
 /**
- * Replaces a column by an empty one of the same name. PostgreSQL does so in its catalogue, without a write of any row. A
- * required column has 0 then, which is before every transaction.
+ * Replaces a column by an empty one of the same name, which PostgreSQL does in its catalogue without writing rows. A
+ * required column has 0 then, which precedes every transaction.
  */
 async function emptyColumn(client: pg.ClientBase, found: TransactionIdColumn): Promise<void> {
   const { table, column, type, required, indexes } = found;

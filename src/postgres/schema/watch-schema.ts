@@ -8,8 +8,8 @@ import type { Schema } from './read-schema.ts';
 import { hasOwnTransactionIds } from './transaction-ids.ts';
 
 /**
- * Notifies a process when its database is migrated to a schema that the process does not know, or when its URL leads to a
- * copy of the database on another server.
+ * Notifies a process when its database is migrated to another schema, or when its URL leads to a copy on another
+ * server.
  */
 export interface SchemaWatch {
   /** Why this process must end; undefined while the database has the schema of this process. */
@@ -18,31 +18,31 @@ export interface SchemaWatch {
   readonly signal: AbortSignal;
   /** Whether the schema or the server has changed already. Until then, all answers are correct. */
   readonly late: boolean;
-  /** Records that this process does not use the database any more. */
+  /** Records that this process no longer uses the database. */
   close(): Promise<void>;
 }
 
-const lookEvery = 1_000;
-/** Milliseconds that a look may take. */
-const lookLimit = 10_000;
+/** Milliseconds. */
+const checkEvery = 1_000;
+const checkLimit = 10_000;
 
 interface Seen {
   newest: number | null;
   hash: string | null;
   announced: boolean;
-  /** The database is a copy from another server meanwhile. */
+  /** Whether the database is now a copy from another server. */
   moved: boolean;
   /** Steps of erasures that the installation has seen. */
   erasures: number;
 }
 
 /**
- * Records each second that this process uses the database with this schema, and checks whether the schema is still the
- * same. Besides, the process forgets what it keeps in memory of histories where something was erased. It has a separate connection, so that it does not wait behind requests. Throws if the first check fails.
- * `read` reads the schema of this process, which depends on the database.
+ * Records each second that this process uses the database with this schema, and checks that the schema is still the
+ * same. Also clears caches of histories after erasures. Uses a connection of its own, so that requests do not delay it.
+ * Throws if the first check fails. `read` reads the schema of this process, which depends on the database.
  */
 export async function watchSchema(url: string, read: (pool: pg.Pool) => Promise<Schema>): Promise<SchemaWatch> {
-  const pool = createPool(url, { applicationName: 'annals schema', maximum: 1, statementLimit: lookLimit });
+  const pool = createPool(url, { applicationName: 'annals schema', maximum: 1, statementLimit: checkLimit });
   const process = randomUUID();
   const controller = new AbortController();
   const stop = new AbortController();
@@ -52,8 +52,8 @@ export async function watchSchema(url: string, read: (pool: pg.Pool) => Promise<
   let erasures: number | undefined;
   let schema: Schema;
 
-  const look = async () => {
-    const seen = await lookOnce(pool, process, schema);
+  const check = async () => {
+    const seen = await checkOnce(pool, process, schema);
     if (erasures !== undefined && erasures !== seen.erasures) forgetAll();
     erasures = seen.erasures;
     const outdated = seen.newest !== schema.newest || seen.hash !== schema.routinesHash;
@@ -65,14 +65,14 @@ export async function watchSchema(url: string, read: (pool: pg.Pool) => Promise<
 
   try {
     schema = await read(pool);
-    await look();
+    await check();
   } catch (error) {
     await pool.end();
     throw error;
   }
-  // A database that is away gives no information about its schema. Once it is back, a migration must find this process at once.
-  const watching = rest(lookEvery, stop.signal).then(() =>
-    repeat({ every: lookEvery, maxPause: lookEvery, signal: stop.signal, run: look, onError: () => {} }),
+  // A database that is away says nothing about its schema. Once it is back, a migration must find this process at once.
+  const watching = rest(checkEvery, stop.signal).then(() =>
+    repeat({ every: checkEvery, maxPause: checkEvery, signal: stop.signal, run: check, onError: () => {} }),
   );
   return {
     signal: controller.signal,
@@ -91,9 +91,9 @@ export async function watchSchema(url: string, read: (pool: pg.Pool) => Promise<
   };
 }
 
-async function lookOnce(pool: pg.Pool, process: string, { newest, routinesHash }: Schema): Promise<Seen> {
+async function checkOnce(pool: pg.Pool, process: string, { newest, routinesHash }: Schema): Promise<Seen> {
   const { rows } = await pool.query<Seen>(
-    // No wait for the disk: if a crash of the server loses the record, the next one follows a second later.
+    // Without waiting for the disk: a record that a crash loses is repeated a second later.
     `with seen as (
        insert into schema_process (process, newest, routines_hash, seen_at) values ($1, $2, $3, clock_timestamp())
          on conflict (process) do update set seen_at = excluded.seen_at

@@ -1,49 +1,51 @@
 import pg from 'pg';
 
-/** What the catalogue of the source says about a table that the mapping names, or about one of its partitions. */
+/** A mapped table of the source, or one of its partitions, from the source's catalogue. */
 export interface CatalogueTable extends TableName {
   readonly oid: string;
   /** `r`: a table. `p`: a partitioned one. Others cannot be captured. */
   readonly kind: string;
-  /** `p`: permanent. Other tables write no log that could be read. */
+  /** `p`: permanent. Changes of other tables are not in the log. */
   readonly persistence: string;
-  /** Part of another table. Only the root of partitions can be captured. */
+  /** Only roots of partitions can be captured. */
   readonly isPartition: boolean;
   readonly replicaIdentity: string;
   /** In the order of the key. */
   readonly primaryKey: readonly string[];
-  /** The columns that the log has of the row before a change. Undefined: none, so an update or delete of a published table fails. */
+  /**
+   * The logged columns of the row before a change. Undefined: none, so updates and deletes of a published table fail.
+   */
   readonly identity: ReadonlySet<string> | undefined;
-  /** What the identity of the row can be without `full`: the primary key first, then the unique indexes that PostgreSQL accepts. */
+  /** Possible identities other than `full`: the primary key, then the unique indexes that PostgreSQL accepts. */
   readonly keys: readonly IdentityKey[];
-  /** Publications with the table's updates or deletes. Each may limit which identity the table can have. */
+  /** Publications with the table's updates or deletes, each of which may limit the identity. */
   readonly publications: readonly TablePublication[];
   readonly columns: readonly CatalogueColumn[];
-  /** The tables below that hold rows. Empty for a table that is not partitioned. */
+  /** The leaf partitions; empty for a table that is not partitioned. */
   readonly partitions: readonly Omit<CatalogueTable, 'partitions'>[];
 }
 
-export interface CatalogueColumn {
+interface CatalogueColumn {
   readonly name: string;
   /** The type's OID. */
   readonly type: number;
   readonly isGenerated: boolean;
-  /** Computed when it is read (PostgreSQL 18 and later): it can never be published. */
+  /** Computed on read (PostgreSQL 18 and later), so it cannot be published. */
   readonly isVirtual: boolean;
   /** See `isWrittenAsText`. */
   readonly isText: boolean;
 }
 
-export interface IdentityKey {
+interface IdentityKey {
   /** The name of the index; undefined for the primary key. */
   readonly index: string | undefined;
   readonly columns: readonly string[];
 }
 
-export interface TablePublication {
+interface TablePublication {
   readonly name: string;
   readonly hasColumnList: boolean;
-  /** From PostgreSQL 18 on, an update fails whose table has a generated column in its identity that is not published. */
+  /** From PostgreSQL 18 on, updates fail if the identity has a generated column that is not published. */
   readonly lacksGenerated: boolean;
 }
 
@@ -65,12 +67,12 @@ interface TableRow {
 }
 
 /**
- * SQL: whether PostgreSQL's JSON has the values of the column `a` in another form than their text, which is what documents have of them
- * (recording/mapping/postgres-types.ts). That is so for composite types and those with a cast to `json` (hstore, for example): the type
- * itself, the elements of an array, or below a domain.
+ * SQL: whether PostgreSQL's JSON of the column `a` differs from its text, which documents have
+ * (recording/mapping/postgres-types.ts): for composite types and types with a cast to `json` (for example hstore), also
+ * as elements of an array or below a domain.
  */
 export const isWrittenAsText = `case when
-  -- Most columns have a base type: for these the search is not begun.
+  -- Skips the search for base types, which most columns have.
   (select t.oid >= 16384 or t.typtype in ('c', 'd') or t.typelem <> 0 from pg_type t where t.oid = a.atttypid) then exists (
   with recursive used as (
     select a.atttypid as oid
@@ -82,7 +84,7 @@ export const isWrittenAsText = `case when
         or t.oid >= 16384 and exists (select from pg_cast where castsource = t.oid and casttarget = 'json'::regtype and castmethod = 'f'))
   else false end`;
 
-/** Reads the tables with these names (`schema.table`) from the catalogue. The answer has no entry for a name without a table. */
+/** Reads the tables with these names (`schema.table`) from the catalogue. Missing tables have no entry. */
 export async function readCatalogue(
   client: pg.Client,
   names: readonly string[],
@@ -139,8 +141,8 @@ function tableOf(row: TableRow): Omit<CatalogueTable, 'partitions'> {
   };
 }
 
-// The roots come first. A partition stands with the mapped table above it. A deferrable primary key is no identity. What a version of
-// PostgreSQL does not have yet is read through to_jsonb.
+// Roots come first; a partition refers to the mapped table above it. A deferrable primary key is no identity. Columns
+// of later versions of PostgreSQL are read through to_jsonb.
 const catalogueStatement = `
 with mapped as (
   select c.oid, null::oid as root
@@ -215,7 +217,7 @@ export function quotedTable({ schema, name }: TableName): string {
   return `${pg.escapeIdentifier(schema)}.${pg.escapeIdentifier(name)}`;
 }
 
-/** The name as the mapping has it. */
+/** The name as in mappings. */
 export function plainTable({ schema, name }: TableName): string {
   return `${schema}.${name}`;
 }

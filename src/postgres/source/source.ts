@@ -8,11 +8,11 @@ export interface Source {
   readonly url: string;
 }
 
-/** The source cannot be reached now, or refuses the connection. The message has neither its URL nor a password. */
+/** The source is unreachable or refuses the connection. The message has neither its URL nor a password. */
 export class SourceAwayError extends Error {
   constructor(cause: unknown) {
     const code = cause instanceof Error && 'code' in cause ? ` (${cause.code})` : '';
-    // SQLSTATE classes: 28 authorisation, 3D no such database. The server was there.
+    // SQLSTATE classes of a server that answered: 28 authorisation, 3D no such database.
     const what = / \((?:28|3D)[0-9A-Z]{3}\)$/.test(code) ? 'refuses' : 'cannot be reached';
     super(`the source ${what}: ${cause instanceof Error ? cause.message : 'unknown'}${code}`, { cause });
     this.name = 'SourceAwayError';
@@ -20,8 +20,8 @@ export class SourceAwayError extends Error {
 }
 
 /**
- * Settings that decide how PostgreSQL writes values as text. Capture, triggers and snapshots all use them, so that one
- * module (recording/mapping/postgres-types.ts) can read the values of all three.
+ * Settings of PostgreSQL's text output. Capture, triggers and snapshots use them, so that one module
+ * (recording/mapping/postgres-types.ts) can read the values of all three.
  */
 const textSettings = {
   timezone: 'UTC',
@@ -34,17 +34,17 @@ const textSettings = {
 } as const;
 
 /**
- * Where the names of our statements are looked up. PostgreSQL takes the function or operator with the fittest types of all schemas in the
- * path, so that others could put their code before its own if it looked anywhere else.
+ * PostgreSQL picks functions and operators with the best matching types from all schemas in the path, so in any other
+ * schema other roles could shadow its own.
  */
 const searchPath = 'pg_catalog, pg_temp';
 
-/** Statements about 133 tables are estimated so dear that compiling them takes most of a second. */
+/** For statements about many tables, compiling takes most of a second. */
 const planning = { jit: 'off' } as const;
 
 const url = /^postgres(ql)?:$/;
 
-/** Checks the URL of a source and adds the settings that capture and relay rely on. Throws an OperatorError, which does not have the URL. */
+/** Checks the URL of a source and adds our settings. Throws an OperatorError without the URL. */
 export function readSource(text: string): Source {
   const parsed = URL.parse(text);
   if (parsed === null || !url.test(parsed.protocol)) {
@@ -55,14 +55,14 @@ export function readSource(text: string): Source {
 }
 
 /**
- * What a connection is for. `transactions`: its statements run in beginSource's transactions alone, so that it may lead through a pooler,
- * which keeps no settings of a session.
+ * The use of a connection. `transactions`: only in transactions of beginSource, so that it works behind a pooler, which
+ * keeps no settings of a session.
  */
 type ConnectionKind = 'statements' | 'transactions' | 'replication';
 
 /**
- * Connects to the source. The caller ends the client. The password comes from the URL, PGPASSWORD or the file of PGPASSFILE, and
- * stands in no error.
+ * Connects to the source. The caller ends the client. The password comes from the URL, PGPASSWORD or the file of
+ * PGPASSFILE, and appears in no error.
  */
 export async function connectSource(source: Source, kind: ConnectionKind): Promise<pg.Client> {
   const connectionString = await resolveTls(source.url).catch((error: unknown) => {
@@ -78,7 +78,7 @@ export async function connectSource(source: Source, kind: ConnectionKind): Promi
     // Values stay as the server wrote them.
     types: { getTypeParser: () => (text: unknown) => text },
   });
-  // The caller that uses the connection gets the error too. Without a listener, this event would end the process.
+  // The running query reports the error. Without a listener, this event would end the process.
   client.on('error', () => {});
   try {
     await client.connect();
@@ -91,7 +91,7 @@ export async function connectSource(source: Source, kind: ConnectionKind): Promi
   return client;
 }
 
-/** Throws an OperatorError where the settings of the URL did not reach the server. Closes the connection then. */
+/** Throws an OperatorError, and closes the connection, if the settings of the URL did not reach the server. */
 async function requireSearchPath(client: pg.Client): Promise<void> {
   try {
     // A statement that looks up no name.
@@ -106,12 +106,12 @@ async function requireSearchPath(client: pg.Client): Promise<void> {
   }
 }
 
-/** Begins a transaction in which the names of our statements are looked up in pg_catalog alone, behind a pooler too. */
+/** Begins a transaction that looks names up only in pg_catalog, also behind a pooler. */
 export async function beginSource(client: pg.Client): Promise<void> {
   await client.query(`begin; set local search_path = ${searchPath}; set local jit = ${planning.jit}`);
 }
 
-/** Runs the work with a connection for statements, or in one transaction of its own, and closes it. */
+/** Runs the work on a connection for statements, or in a transaction, and closes it. */
 export async function withSource<Result>(
   source: Source,
   work: (client: pg.Client) => Promise<Result>,

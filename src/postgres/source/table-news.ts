@@ -1,22 +1,22 @@
 import type pg from 'pg';
 import type { CatalogueTable } from './source-catalogue.ts';
 
-/** What was known of a table when its catalogue was read last. */
+/** A table as its catalogue was last read. */
 export interface KnownTable {
-  /** Name and OID of the type, in their order, without columns that PostgreSQL computes. */
+  /** Name and OID of the type, in order, without generated columns. */
   readonly columns: readonly (readonly [name: string, type: number])[];
-  /** The names of the tables below that hold rows, by their OIDs. */
+  /** The names of the leaf partitions by their OIDs. */
   readonly partitions: Readonly<Record<string, string>>;
 }
 
 export function knownTable({ columns, partitions }: CatalogueTable): KnownTable {
   return {
     columns: columns.flatMap(({ name, type, isGenerated }) => (isGenerated ? [] : [[name, type] as const])),
-    partitions: Object.fromEntries(partitions.map((one) => [one.oid, `${one.schema}.${one.name}`])),
+    partitions: Object.fromEntries(partitions.map(({ oid, schema, name }) => [oid, `${schema}.${name}`])),
   };
 }
 
-/** What happened to the columns of a table, in a sentence. Undefined: nothing. */
+/** What changed about the columns of a table, in a sentence; undefined if nothing. */
 export function columnNews(
   name: string,
   known: KnownTable['columns'],
@@ -26,7 +26,7 @@ export function columnNews(
   const after = new Map(columns);
   const news = {
     'no longer has': [...before.keys()].filter((column) => !after.has(column)),
-    'has got': [...after.keys()].filter((column) => !before.has(column)),
+    'now has': [...after.keys()].filter((column) => !before.has(column)),
     'has another type of': [...after].flatMap(([column, type]) => {
       const old = before.get(column);
       return old === undefined || old === type ? [] : [column];
@@ -39,7 +39,7 @@ export function columnNews(
   return `the table ${name} ${parts.join(' and ')}. Its documents stay as they were recorded until their rows change`;
 }
 
-/** The partitions that came to a table with rows, or left it with theirs, in sentences. One that was made as a partition is no news. */
+/** The partitions that were attached to a table or left it, in sentences. Those created as partitions are no news. */
 export async function partitionNews(
   client: pg.Client,
   root: string,
@@ -63,8 +63,8 @@ export async function partitionNews(
   ];
 }
 
-// A partition that was made as one has its type and its place below the root from one transaction. A table that was attached has its
-// place, or one above it has, from a later one. The identifiers of these transactions stay when the rows are frozen.
+// A partition that was created as one has its type and its inheritance from one transaction; an attached one, or one
+// above it, has its inheritance from a later one. These transaction ids stay when the rows are frozen.
 const newsStatement = `
 select c.oid::text, 'attached' as what
   from pg_catalog.pg_class c join pg_catalog.pg_type t on t.oid = c.reltype

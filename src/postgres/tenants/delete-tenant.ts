@@ -5,24 +5,24 @@ import { inTransaction } from '../transaction.ts';
 import { hasCode } from '../write-once.ts';
 import { refuseHeld } from './tenants.ts';
 
-export interface DeleteTenantOptions {
+interface DeleteTenantOptions {
   /** Called after each portion with the number of rows deleted so far. */
   onProgress?: ((rows: number) => void) | undefined;
-  /** The number of rows of a portion; tests use a smaller one. */
+  /** Rows of a portion; other values for tests. */
   portion?: number;
 }
 
 const defaultPortion = 1_000;
-// Milliseconds that transactions from before the deletion get to end. A request has 30 seconds.
+// Milliseconds that earlier transactions have to end. A request has 30 seconds.
 const maxWait = 60_000;
-const look = 100;
+const checkEvery = 100;
 const foreignKeyViolation = '23503';
 
 /**
- * Deletes a tenant with everything that it has, in short transactions with pauses between them, while the service runs.
- * Idempotent: a call after an interrupted one goes on where that one stopped. Returns the number of deleted rows; 0
- * means that there was nothing. Revoke its clients first: otherwise they go on writing. Rejects with an OperatorError if the tenant is on
- * hold, also from the moment on where it is put on hold.
+ * Deletes a tenant with all its data, in short transactions with pauses, while the service runs. Idempotent: resumes an
+ * interrupted call. Returns the number of deleted rows; 0 if there was nothing. Revoke its clients first, or they
+ * continue to write. Rejects with an OperatorError if the tenant is on hold, also if the hold comes during the
+ * deletion.
  */
 export async function deleteTenant(db: Database, tenant: string, options: DeleteTenantOptions = {}): Promise<number> {
   const { onProgress, portion = defaultPortion } = options;
@@ -42,16 +42,16 @@ export async function deleteTenant(db: Database, tenant: string, options: Delete
     return rows - before;
   }
 
-  // What its last requests wrote meanwhile is left for another pass, or for the last transaction.
+  // Rows of its last requests are left to another pass, or to the last transaction.
   while ((await pass()) >= portion);
   rows += await deleteRest(db, tables, tenant);
-  // A transaction that began before can still write a row that refers to no other one.
+  // Earlier transactions can still write rows that refer to no other one.
   await olderTransactionsEnded(db);
   await pass();
   return rows;
 }
 
-/** Deletes the rows of one table and yields the number of each portion. It rests after each one for as long as that took. */
+/** Deletes the rows of a table and yields the number of each portion. Rests after each for as long as it took. */
 async function* portionsOf(
   db: Database,
   { name, key }: TenantTable,
@@ -63,11 +63,13 @@ async function* portionsOf(
   let after: string[] | undefined;
   for (;;) {
     const begun = performance.now();
-    // Without a key besides the tenant there is one row.
+    // Without further columns in the key, there is one row.
     const last =
-      key.length === 0 ? sql`null::text[]` : sql`array[${sql.join(key.map((one) => sql`${sql.ref(one.name)}::text`))}]`;
+      key.length === 0
+        ? sql`null::text[]`
+        : sql`array[${sql.join(key.map((column) => sql`${sql.ref(column.name)}::text`))}]`;
     const values = after?.map((value, index) => sql`${value}::text::${sql.raw(key[index]?.type ?? 'text')}`);
-    // The next portion begins behind this one, and so does not read past deleted rows again.
+    // Begins after the last portion, so that deleted rows are not scanned again.
     const behind = values === undefined ? sql`` : sql`and (${columns}) > (${sql.join(values)})`;
     const order = key.length === 0 ? sql`` : sql`order by ${columns}`;
     const statement = sql<{ deleted: number; last: string[] | null }>`
@@ -88,7 +90,7 @@ async function* portionsOf(
       deleted = rows[0]?.deleted ?? 0;
       after = rows[0]?.last ?? undefined;
     } catch (error) {
-      // A row that refers to one of these was written meanwhile: the next pass deletes both.
+      // A new row refers to one of these: the next pass deletes both.
       if (hasCode(error, foreignKeyViolation)) return;
       throw error;
     }
@@ -98,7 +100,7 @@ async function* portionsOf(
   }
 }
 
-/** Deletes what is left and the tenant itself. Its lock makes writers of rows that refer to the tenant wait. */
+/** Deletes the rest and the tenant itself, under a lock that blocks writers of rows that refer to the tenant. */
 async function deleteRest(db: Database, tables: readonly TenantTable[], tenant: string): Promise<number> {
   return await inTransaction(
     db,
@@ -118,7 +120,7 @@ async function deleteRest(db: Database, tables: readonly TenantTable[], tenant: 
   );
 }
 
-/** Waits until the transactions that have begun before this call have ended, for a minute at most. */
+/** Waits for the end of transactions that began before this call, for a minute at most. */
 export async function olderTransactionsEnded(db: Database): Promise<void> {
   const { rows: clock } = await sql<{ now: Date }>`select clock_timestamp() as now`.execute(db);
   const end = performance.now() + maxWait;
@@ -129,14 +131,14 @@ export async function olderTransactionsEnded(db: Database): Promise<void> {
       db,
     );
     if (rows.length === 0) return;
-    await sleep(look);
+    await sleep(checkEvery);
   }
 }
 
 /** A table whose rows belong to tenants. */
 interface TenantTable {
   readonly name: string;
-  /** The columns of its primary key besides `tenant`, in order. `type` is as SQL writes it. */
+  /** The columns of its primary key without `tenant`, in order, with their SQL types. */
   readonly key: readonly { readonly name: string; readonly type: string }[];
 }
 
@@ -145,8 +147,8 @@ interface FoundTable extends TenantTable {
 }
 
 /**
- * Every table that has a column `tenant`, from the database's own catalogue, so that none can be forgotten. A table
- * stands before the tables that its rows refer to; `tenant` itself is the last one.
+ * Every table with a column `tenant`, from the database's catalogue, so that none can be forgotten. A table precedes
+ * those that its rows refer to; `tenant` is the last one.
  */
 export async function tenantTables(db: Database): Promise<TenantTable[]> {
   const { rows } = await sql<FoundTable>`
@@ -172,7 +174,7 @@ export async function tenantTables(db: Database): Promise<TenantTable[]> {
   while (left.length > 0) {
     const isFree = ({ name }: FoundTable) =>
       left.every((other) => other.name === name || !other.references.includes(name));
-    const next = left.findIndex((one) => isFree(one) && (one.name !== 'tenant' || left.length === 1));
+    const next = left.findIndex((candidate) => isFree(candidate) && (candidate.name !== 'tenant' || left.length === 1));
     const [table] = left.splice(next, 1);
     if (next === -1 || table === undefined) throw new Error('tables of tenants refer to each other in a circle');
     ordered.push({ name: table.name, key: table.key });

@@ -2,15 +2,15 @@ import pg from 'pg';
 import { isWorkerUnreachable } from '../connections/unreachable.ts';
 import { mayBeMoved } from '../tenant-moved.ts';
 
-/** The connection was lost while the database wrote: it may or may not have done so. */
+/** The connection was lost during a write, which may or may not have happened. */
 export class OutcomeUnknown extends Error {}
 
-/** A pool of connections, whatever shares it has. */
+/** Any pool of connections. */
 export interface CountingPool {
   connect(): Promise<{ query(statement: pg.QueryConfig): Promise<unknown>; release(): void }>;
 }
 
-/** Runs a statement that adds counts. Rejects with OutcomeUnknown where the connection was lost while it ran. */
+/** Runs a statement that adds counts. Rejects with OutcomeUnknown if the connection is lost during it. */
 export async function addCounts(pool: CountingPool, statement: pg.QueryConfig): Promise<void> {
   const connection = await pool.connect();
   try {
@@ -23,14 +23,12 @@ export async function addCounts(pool: CountingPool, statement: pg.QueryConfig): 
   }
 }
 
-export interface TenantCounterOptions<Count> {
+interface TenantCounterOptions<Count> {
   /** Counts with the same key are one row. */
   keyOf: (count: Count) => string;
   /** The sum of two counts of one key, the second of which is newer. */
   sum: (earlier: Count, later: Count) => Count;
-  /**
-   * Stores the counts, all or none. OutcomeUnknown: they may or may not have been stored.
-   */
+  /** Stores the counts, all or none. OutcomeUnknown: they may or may not be stored. */
   add: (counted: readonly Count[]) => Promise<void>;
   /** OutcomeUnknown: the counts may be lost. Any other error: they are stored later. */
   onError: (error: unknown, counted: readonly Count[]) => void;
@@ -42,10 +40,7 @@ const defaultEvery = 2_000;
 /** Counts of one statement. */
 const maxAtOnce = 200;
 
-/**
- * Counts in memory what tenants do, and adds it to the database together, every 2 seconds. One statement is under way at a
- * time; what is counted while it runs goes with the next one.
- */
+/** Counts in memory what tenants do, and adds the counts to the database every 2 seconds, one statement at a time. */
 export class TenantCounter<Count> {
   readonly #options: TenantCounterOptions<Count>;
   readonly #timer: NodeJS.Timeout;
@@ -54,7 +49,7 @@ export class TenantCounter<Count> {
 
   constructor(options: TenantCounterOptions<Count>) {
     this.#options = options;
-    // Begun here and not by a request: work that a request begins uses that request's share of the connections.
+    // Not started by a request, whose share of the connections it would use.
     this.#timer = setInterval(() => void this.store(), options.every ?? defaultEvery).unref();
   }
 
@@ -64,7 +59,7 @@ export class TenantCounter<Count> {
     this.#counts.set(key, earlier === undefined ? later : this.#options.sum(earlier, later));
   }
 
-  /** Stores what was counted. What cannot be stored is kept for the next time. Never rejects. */
+  /** Stores the counts. Those that cannot be stored are kept for the next time. Never rejects. */
   store(): Promise<void> {
     this.#storing ??= this.#storeAll().finally(() => {
       this.#storing = undefined;
@@ -72,7 +67,7 @@ export class TenantCounter<Count> {
     return this.#storing;
   }
 
-  /** Stores what is left. To be called when no request runs any more. */
+  /** Stores the rest. Call it after the last request. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#storing;
@@ -92,17 +87,17 @@ export class TenantCounter<Count> {
       await this.#options.add(counted);
     } catch (error) {
       if ((isWorkerUnreachable(error) || mayBeMoved(error)) && counted.length > 1) {
-        // The tenants of the other workers do not wait.
+        // One by one, so that tenants of other workers do not wait.
         for (const part of counted) await this.#storeSome([part]);
         return;
       }
       this.#options.onError(error, counted);
-      // What may have been stored is not stored again: a bill may miss seconds, and must not count them twice.
+      // Counts that may be stored are not repeated: a bill may miss seconds, but must not count them twice.
       if (!(error instanceof OutcomeUnknown)) this.#keep(counted);
     }
   }
 
-  /** What was counted since is newer. */
+  /** Merges the counts before those that came since. */
   #keep(counted: readonly Count[]): void {
     const later = [...this.#counts.values()];
     this.#counts = new Map();

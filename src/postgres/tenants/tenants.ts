@@ -4,12 +4,12 @@ import type { Database, DatabaseTransaction } from '../database.ts';
 import { inTransaction } from '../transaction.ts';
 import { forEachTenant, type TenantWork, tenantsWith } from './tenants-with.ts';
 
-/** Rows that one statement deletes. */
+/** Rows of a statement. */
 const portion = 1_000;
 
 /**
- * Deletes the rows of a table for which a condition is true, of all tenants, in portions and in the order of their ids. The table's
- * primary key is `tenant` and `id`. Nothing of a tenant on hold is deleted.
+ * Deletes the rows of a table that satisfy a condition, of all tenants not on hold, in portions and in the order of
+ * ids. The table's primary key is `tenant` and `id`.
  */
 export async function dropRows(db: Database, { table, condition }: TenantWork): Promise<void> {
   const [name, isMeant] = [sql.table(table), sql.raw(condition)];
@@ -47,14 +47,14 @@ export async function tenantExists(db: Database, tenant: string): Promise<boolea
   return row !== undefined;
 }
 
-/** Nobody else who locks the tenant goes on until the transaction ends: what is counted meanwhile stays true. */
+/** Blocks other callers until the end of the transaction, so that what it counts stays true. */
 export async function lockTenant(transaction: DatabaseTransaction, tenant: string): Promise<void> {
   await sql`select from tenant where tenant = ${tenant} for no key update`.execute(transaction);
 }
 
 /**
- * The rows of a query over tables of all tenants, which is a constant text of the program. `%1$s` in it stands for the first table. In a cluster
- * these are the rows of each shard by itself, and those of a worker that is away are missing.
+ * The rows of a query over tables of all tenants, which is a constant of the program; `%1$s` is the first table. In a
+ * cluster it runs on each shard separately, without those of unreachable workers.
  *
  * @example
  * await rowsOfAll<{ mails: number }>(db, 'select count(*) as mails from %1$s', ['mail']);
@@ -65,7 +65,7 @@ export async function rowsOfAll<Row>(db: Database, query: string, tables: readon
   return rows.map(({ found }) => found);
 }
 
-/** Nothing of a tenant on hold is dropped or erased. */
+/** A hold, under which nothing of a tenant is dropped or erased. */
 export interface Hold {
   /** Milliseconds since 1970. */
   readonly since: number;
@@ -73,15 +73,15 @@ export interface Hold {
 }
 
 /**
- * The hold of a tenant, if it has one. Until the transaction, which is read committed, has ended, nobody puts one on it: so what is
- * dropped or erased in a transaction that has called this before is done before the answer to `annals hold`.
+ * The hold of a tenant, if it has one. No hold can be set until the end of the (read committed) transaction, so its
+ * deletions are done before `annals hold` returns.
  */
 export async function findHold(transaction: DatabaseTransaction, tenant: string): Promise<Hold | undefined> {
   await sql`select from tenant where tenant = ${tenant} for share`.execute(transaction);
   return await readHold(transaction, tenant);
 }
 
-/** The same for the transaction that puts a hold on the tenant or takes it away. It waits for those that drop or erase. */
+/** The same for a transaction that sets or releases a hold. Waits for those that drop or erase. */
 export async function lockHold(transaction: DatabaseTransaction, tenant: string): Promise<Hold | undefined> {
   await sql`select from tenant where tenant = ${tenant} for no key update`.execute(transaction);
   return await readHold(transaction, tenant);
@@ -93,7 +93,7 @@ export async function refuseHeld(transaction: DatabaseTransaction, tenant: strin
   if (hold === undefined) return;
   const since = new Date(hold.since).toISOString();
   throw new OperatorError(
-    `${tenant} is on hold since ${since} (${hold.reason}): nothing of it is deleted. To end that: annals hold --tenant ${tenant} --release`,
+    `${tenant} is on hold since ${since} (${hold.reason}): nothing of it is deleted. To release it: annals hold --tenant ${tenant} --release`,
   );
 }
 

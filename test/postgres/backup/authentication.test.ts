@@ -34,7 +34,7 @@ const refusal = async (file: Buffer) =>
 test('a backup that somebody has changed is refused, also where it agrees with itself', async () => {
   const backup = await backupOf(await sourceWithClient());
   const files = await filesOf(backup);
-  const changed = 'OperatorError: The backup was changed after it was made';
+  const changed = 'OperatorError: The backup was altered';
 
   // Without the clients, in the manifest too.
   const fewer = new Map([...files].filter(([name]) => !name.startsWith('tables/oauth_client/')));
@@ -78,7 +78,7 @@ test('each key of the list may confirm a backup, and one that does not fit says 
 test('bytes after the end of a backup are refused, in the archive and after the last frame', async () => {
   const backup = await backupOf(await sourceWithClient());
   const archive = zstdDecompressSync(backup);
-  const after = 'OperatorError: The backup was changed: something comes after its end';
+  const after = 'OperatorError: The backup was altered: something follows its end';
   expect(await refusal(Buffer.concat([backup, Buffer.from('more')]))).toContain(after);
   expect(await refusal(Buffer.concat([backup, zstdCompressSync(Buffer.from('another frame'))]))).toContain(after);
   expect(await refusal(zstdCompressSync(Buffer.concat([archive, Buffer.alloc(2 * 1024 * 1024)])))).toContain(after);

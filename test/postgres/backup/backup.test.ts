@@ -136,7 +136,7 @@ test('a backup that is damaged, cut off, or of a later format is none', async ()
     'no manifest': [cutBefore(archive, 'manifest.json'), 'it has no manifest'],
     'no byte': [Buffer.alloc(0), 'it ends too early'],
     'another bit': [flipped, none],
-    'another value': [altered(backup, 'globex\t', 'global\t'), 'its table tenant is not as its manifest tells'],
+    'another value': [altered(backup, 'globex\t', 'global\t'), 'its table tenant does not match its manifest'],
     'another name of a file': [altered(backup, 'begin.json', 'begin.text'), none],
     'another name of a folder': [altered(backup, 'tables/tenant/', 'tables/tenants'), none],
     'a later format': [altered(backup, '"format": 2', '"format": 3'), 'The backup has format 3'],
@@ -157,12 +157,12 @@ test('a restore that fails leaves the database empty, and one that is not empty 
   const columns = '"name": "tenant",\n      "columns": [\n        "tenant",\n        "created_at"';
   const faults: [Buffer, string][] = [
     [altered(backup, 'globex\t', 'acme\n2\t'), 'The backup is damaged: missing data for column'],
-    [altered(backup, '"rows": 2,', '"rows": 3,'), 'The backup was changed after it was made'],
+    [altered(backup, '"rows": 2,', '"rows": 3,'), 'The backup was altered'],
     [altered(backup, '"schema": 2,', '"schema": 9,'), 'The backup has schema 9'],
     [altered(backup, '0001-baseline.sql', '0001-baseleno.sql'), 'does not know the migration 0001-baseleno.sql'],
     [
       altered(backup, columns, columns.replace('created_at', 'created_by')),
-      'has other columns than its migrations make: created_by',
+      'has a column that its migrations do not make: created_by',
     ],
   ];
   const target = await emptyDatabase();

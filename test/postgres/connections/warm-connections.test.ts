@@ -87,7 +87,7 @@ test('a preparation that takes too long ends with its connection, and others are
   const opening = warm.open([{ text: 'select pg_sleep(600)', values: [] }]);
   await isPreparing;
   // While another one is being prepared, this one serves others as it is.
-  warm.giveBack(client, false);
+  warm.release(client, false);
   expect((await pool.query('select 1 as answer')).rows).toEqual([{ answer: 1 }]);
   await opening;
   await eventually(() => pool.totalCount).toBe(1);
@@ -102,7 +102,7 @@ test('where three connections are lost one after another, no more are prepared',
   const warm = new WarmConnections({ pool, kept: 1, limit: 50 });
   await warm.open([slow]);
   for (const expected of [2, 3, 3]) {
-    warm.giveBack(await pool.connect(), false);
+    warm.release(await pool.connect(), false);
     await eventually(() => pool.totalCount - pool.idleCount).toBe(0);
     expect(tries()).toBe(expected);
   }
@@ -115,13 +115,13 @@ test('while others wait for a connection, none is prepared', async () => {
   const prepared = () => statements.filter(({ text }) => text === preparation.text).length;
   const warm = new WarmConnections({ pool, kept: 1 });
   await warm.open([preparation]);
-  warm.giveBack(await pool.connect(), true);
+  warm.release(await pool.connect(), true);
   const cold = await pool.connect();
   const waiting = pool.connect();
-  warm.giveBack(cold, false);
+  warm.release(cold, false);
   const next = await waiting;
   expect(prepared()).toBe(1);
-  warm.giveBack(next, false);
+  warm.release(next, false);
   await eventually(prepared).toBe(2);
   await pool.end();
 });

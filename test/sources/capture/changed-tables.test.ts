@@ -142,7 +142,7 @@ describe('a column that the mapping names and the table no longer has', () => {
        update orders set title = 'two'`,
     );
     const told =
-      'the table public.orders no longer has owner and has got size and has another type of title. Its documents stay as they ' +
+      'the table public.orders no longer has owner and now has size and has another type of title. Its documents stay as they ' +
       'were recorded until their rows change. Run capture once with --resync to record the present rows';
     await eventually(() => running.messages.filter((message) => message.includes('the table'))).toEqual([told]);
     await eventually(() => pathsOf(setup)).toHaveLength(2);
