@@ -21,14 +21,14 @@ import { createTakePortion, RequestRates } from '../http/request-rates.ts';
 import { readLog } from '../proof/log/log-store.ts';
 import type { Foundation } from './foundation.ts';
 
-/** Who may call, from where, and how often. */
+/** Authentication, sign-in and limits. */
 export interface AccessServices {
   oauth: OAuthService;
   verifyKey: VerifyKey;
   verifyViewerToken: VerifyViewerToken;
   readRestriction: ReadRestriction;
   webConsole: Console;
-  /** Who reads histories, by the hour. */
+  /** Counts reads of histories by the hour. */
   countedReads: CountedReads;
   /** Undefined if there is no such limit. */
   requestRates: RequestRates;
@@ -80,7 +80,7 @@ export async function createAccess(
     onError: (error) =>
       logger.warn(
         { err: error },
-        'the OpenID provider could not be asked about a person; Annals asks again in 15 seconds',
+        'a sign-in could not be renewed at the OpenID provider; Annals retries in 15 seconds',
       ),
     wholesOf,
     isSealed: (tenant) =>

@@ -17,7 +17,7 @@ import { type ContextOptions, createFoundation, type Foundation } from './founda
 import { createHistory, type HistoryServices } from './history.ts';
 import { createTenants, type TenantServices } from './tenants.ts';
 
-/** What every process that does upkeep looks for, all the time. */
+/** The work for which every process with upkeep searches. */
 const allWork = [
   unfolded,
   ...Object.values(jobWork),
@@ -31,7 +31,7 @@ const allWork = [
   dueBudgets,
 ];
 
-/** What the modules use. Annals builds it once for a process. */
+/** The services of the modules, built once for a process. */
 export interface Context
   extends Foundation,
     AccessServices,
@@ -39,18 +39,18 @@ export interface Context
     TenantServices,
     DeskServices,
     DeliveryServices {
-  /** Finds work that waits, for the upkeep of all modules. */
+  /** Finds pending work, for the upkeep of all modules. */
   findTenants: FindTenants;
   /**
-   * Does the work in advance that the first token and the first regular expression would wait for, about 0.5 s of processor time. With
-   * `reads` it opens connections as well and has the database plan the reads of the history.
+   * Does in advance what the first token and the first regular expression would wait for, about 0.5 s of processor
+   * time. With `reads` it also opens connections and has the database plan the reads of the history.
    */
   warmUp(options: { reads: boolean }): Promise<void>;
-  /** Closes everything that the context made, after the current work has finished. */
+  /** Closes everything after the current work has finished. */
   close(): Promise<void>;
 }
 
-/** Builds everything that lives as long as the process. The caller must migrate the database first. */
+/** Builds everything that lives as long as the process, on a migrated database. */
 export async function createContext(options: ContextOptions): Promise<Context> {
   await using made = new AsyncDisposableStack();
   const foundation = await createFoundation(options, made);
@@ -66,7 +66,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     options.overrides?.completionTimes,
   );
   const delivery = createDelivery(foundation, { history, tenants, mail: desk.mail }, made);
-  // What follows cannot fail: from here on the caller closes it.
+  // Nothing below can fail: from here on, the caller closes.
   const closing = made.move();
   return {
     ...foundation,

@@ -27,14 +27,14 @@ import type { Foundation } from './foundation.ts';
 import type { HistoryServices } from './history.ts';
 import type { TenantServices } from './tenants.ts';
 
-/** What goes out of the history. */
+/** Deliveries to subscriptions. */
 export interface DeliveryServices {
   subscriptions: Subscriptions;
-  /** Undefined if this process sends nothing. */
+  /** Undefined if this process delivers nothing. */
   dispatcher: Dispatcher | undefined;
 }
 
-/** `closing` gets what closes the connections to targets. */
+/** Adds to `closing` what closes the connections to targets. */
 export function createDelivery(
   foundation: Foundation,
   { history, tenants, mail }: { history: HistoryServices; tenants: TenantServices; mail: MailQueue },

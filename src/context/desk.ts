@@ -41,7 +41,7 @@ export interface DeskServices {
   mail: MailQueue;
 }
 
-/** What the desk uses of others. */
+/** What the desk uses of other modules. */
 type DeskParts = HistoryServices & ReturnType<typeof createProviders> & Pick<AccessServices, 'countedReads'>;
 
 export async function createDesk(
@@ -120,8 +120,8 @@ export async function createDesk(
 }
 
 /**
- * The vendors' models and self-hosted ones, measured and traced, and the connections to servers that tenants name. `closing` gets what
- * closes all connections.
+ * The vendors' models and self-hosted ones, measured and traced, and the connections to servers that tenants name. Adds
+ * to `closing` what closes the connections.
  */
 export function createProviders(
   { config, metrics, tracer }: Foundation,

@@ -18,10 +18,10 @@ import { createDatabase, type Database } from '../postgres/database.ts';
 import { RegexMatcherPool } from '../query/regex-pool.ts';
 import { measureInstallation } from './installation-figures.ts';
 
-/** Milliseconds that a statement of `vital` may take. */
+/** Maximum milliseconds of a statement of `vital`. */
 export const vitalStatementLimit = 10_000;
 
-/** All connections of a process to its database, but those of the metrics. */
+/** All connections of a process to its database, except those of the metrics. */
 interface Connections {
   /** Connections that tenants share. */
   pool: TenantPool;
@@ -34,13 +34,13 @@ interface Connections {
 
 interface ConnectionsOptions {
   databaseUrl: string;
-  /** How many processes share the database on one port. */
+  /** The number of processes on one port, which share the database. */
   processes: number;
   onLostConnection: (error: Error) => void;
   tracer: Tracer | undefined;
 }
 
-/** Makes the pools. They open their connections when these are first needed. */
+/** Creates the pools, which open connections on demand. */
 function createConnections({ databaseUrl, processes, onLostConnection, tracer }: ConnectionsOptions): Connections {
   const shares = sharesOf(processes);
   const pool = createTenantPool(databaseUrl, { onLostConnection, tracer, ...shares, kept: keptOf(shares) });
@@ -50,7 +50,7 @@ function createConnections({ databaseUrl, processes, onLostConnection, tracer }:
     statementLimit: vitalStatementLimit,
     tracer,
   });
-  // An export holds its connection until it ends. A tenant has one at a time, and it may read all the time.
+  // An export keeps its connection until it ends. A tenant has one at a time, which may read all the time.
   const exportLimits = {
     reads: jobPlaces.EXPORT.places,
     writes: 0,
@@ -76,13 +76,13 @@ function createConnections({ databaseUrl, processes, onLostConnection, tracer }:
 export interface Clock {
   /** Milliseconds since 1970-01-01T00:00:00Z. */
   now(): number;
-  /** Milliseconds since some moment. It never goes back, even if the date changes. */
+  /** Milliseconds of a monotonic clock. */
   elapsed(): number;
 }
 
-/** One of the processes that answer on one port and divide connections and memory among them. */
+/** One of several processes on a port, which divide connections and memory. */
 export interface WorkerName {
-  /** From 1 to `of`. A worker that takes the place of a dead one has its number. */
+  /** From 1 to `of`. The replacement of a dead worker has its number. */
   number: number;
   of: number;
 }
@@ -92,19 +92,19 @@ export interface ContextOptions {
   databaseUrl: string;
   /** 32 bytes each. The first key seals; every key opens. */
   secretKeys: readonly Uint8Array[];
-  /** Left out: no other process answers on the same port. */
+  /** Default: the only process on its port. */
   worker?: WorkerName | undefined;
-  /** For tests: replaces what the settings would make. */
+  /** For tests: overrides of the settings. */
   overrides?: {
     clock?: Clock;
     logger?: FastifyBaseLogger;
     completionTimes?: CompletionTimes;
-    /** Where the page of the console was built. */
+    /** The folder of the console's built page. */
     consoleFolder?: string | undefined;
   };
 }
 
-/** What no module owns and every module may be given. */
+/** What no module owns and every module may use. */
 export interface Foundation {
   config: Config;
   clock: Clock;
@@ -120,11 +120,11 @@ export interface Foundation {
   regexes: RegexMatcherPool;
   /** Undefined if traces are not exported. */
   tracer: Tracer | undefined;
-  /** Undefined if nobody reads them. */
+  /** Undefined if metrics are not served. */
   metrics: Metrics | undefined;
 }
 
-/** Makes the foundation. `closing` gets what closes it. */
+/** Creates the foundation. Adds to `closing` what closes it. */
 export async function createFoundation(options: ContextOptions, closing: AsyncDisposableStack): Promise<Foundation> {
   const { config, databaseUrl, secretKeys, worker, overrides = {} } = options;
   const clock = overrides.clock ?? { now: () => Date.now(), elapsed: () => performance.now() };
@@ -150,7 +150,7 @@ export async function createFoundation(options: ContextOptions, closing: AsyncDi
 function createMetrics({ pool, vital, exports }: Omit<Connections, 'close'>): Metrics {
   const metrics = new Metrics();
   measureProcess(metrics, productVersion());
-  const [shared = [], own = []] = pool.pools.map((one) => [one]);
+  const [shared = [], own = []] = pool.pools.map((part) => [part]);
   measureConnections(metrics, { shared, own, vital: [vital.pool], exports: exports.pool.pools });
   return metrics;
 }

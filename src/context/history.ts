@@ -22,23 +22,19 @@ import type { Foundation } from './foundation.ts';
 export interface HistoryServices {
   findPage: FindPage;
   historyReads: HistoryReads;
-  /** The same as texts of limited length, for language models. */
+  /** The reads as texts of limited length, for language models. */
   historyTexts: HistoryTexts;
-  /** What goes out of the history, by position. */
+  /** Reads the history by position. */
   feed: Feed;
   exportHistory: ExportHistory;
   savedViews: SavedViews;
-  /** Undefined where this process seals no history. */
-  /** The history with what proves it. */
+  /** Undefined if this process seals no histories. */
+  /** The history with its proof. */
   readBundle: ReadBundle;
   sealing: WitnessedSealing | undefined;
 }
 
-/**
- * `closing` gets what closes them.
- *
- * @param processes how many processes share the memory for names
- */
+/** Adds to `closing` what closes them. `processes` share the memory for names. */
 export function createHistory(
   { config, pool, db, vital, exports, regexes, sealer, clock, logger }: Foundation,
   { documents, installation }: { documents: DocumentLists; installation: string },

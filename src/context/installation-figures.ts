@@ -20,12 +20,12 @@ import { readPositionAge } from '../sources/capture/position.ts';
 import type { CaptureFigures } from '../sources/capture/slot.ts';
 import { readOutboxFigures } from '../sources/outbox/outbox-rows.ts';
 
-/** Milliseconds that one figure may take the database. */
+/** Maximum milliseconds of a figure's query. */
 const statementLimit = 1_500;
 
 /**
- * Measures what only the database knows, over all tenants and processes. Of several processes on one port, one does so.
- * Returns the function that closes the connection. `dataDir`: the data folder, where the database is the embedded one.
+ * Measures what only the database knows, over all tenants and processes; of several processes on a port, one does so.
+ * Returns a function that closes the connection. `dataDir`: the folder of the embedded database.
  */
 export function measureInstallation(
   metrics: Metrics,
@@ -53,7 +53,7 @@ export function measureInstallation(
         names: ['annals_pending_changes', 'annals_pending_oldest_seconds'],
         async read(set) {
           const pending = await readPendingChanges(db);
-          const changes = pending.reduce((sum, one) => sum + one.changes, 0);
+          const changes = pending.reduce((sum, row) => sum + row.changes, 0);
           set('annals_pending_changes', {}, changes);
           set('annals_pending_oldest_seconds', {}, age.seconds(pending));
         },
@@ -145,7 +145,7 @@ function embeddedDisk(dataDir: string): DatabaseFigure {
   };
 }
 
-/** Measures how far capture is. Returns the function that closes the connection to the database of Annals. */
+/** Measures the progress of capture. Returns a function that closes the connection to Annals' database. */
 export function measureCapture(metrics: Metrics, figures: CaptureFigures, databaseUrl: string): () => Promise<void> {
   metrics.beforeRead(() => {
     metrics.set('annals_capture_lag_seconds', {}, figures.lagMilliseconds / 1000);
@@ -158,7 +158,7 @@ export function measureCapture(metrics: Metrics, figures: CaptureFigures, databa
   return measureBeside(metrics, databaseUrl, (db) => [capturePosition(db)]);
 }
 
-/** Only an installation that captures has this figure. */
+/** Only installations with capture have this figure. */
 function capturePosition(db: Database): DatabaseFigure {
   return {
     names: ['annals_capture_position_age_seconds'],
@@ -169,7 +169,7 @@ function capturePosition(db: Database): DatabaseFigure {
   };
 }
 
-/** Measures what waits in the outbox of a source. */
+/** Measures the pending rows in the outbox of a source. */
 export function measureRelay(metrics: Metrics, source: Source): void {
   let client: pg.Client | undefined;
   let time = 0;
@@ -180,7 +180,7 @@ export function measureRelay(metrics: Metrics, source: Source): void {
       const asked = time;
       const connected = await connectSource(source, 'transactions');
       if (asked !== time) {
-        // The time of the source was over before it answered.
+        // The source timed out before it answered.
         await connected.end();
         return;
       }
@@ -200,7 +200,7 @@ export function measureRelay(metrics: Metrics, source: Source): void {
       },
     ],
     end: () => {
-      // The driver closes the socket at once where a statement still runs.
+      // The driver closes the socket if a statement is still running.
       client?.end().catch(() => {});
       client = undefined;
       time += 1;

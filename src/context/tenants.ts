@@ -8,7 +8,7 @@ import { type CustomEntities, createCustomEntities } from '../tenants/custom-ent
 import { createUsage, type Usage } from '../tenants/usage/service.ts';
 import type { Foundation } from './foundation.ts';
 
-/** What a tenant has of its own. */
+/** The configuration, custom entities and usage of tenants. */
 export interface TenantServices {
   configuration: Configuration;
   customEntities: CustomEntities;
@@ -16,7 +16,7 @@ export interface TenantServices {
   usage: Usage;
 }
 
-/** `closing` gets what closes them. */
+/** Adds to `closing` what closes them. */
 export function createTenants(foundation: Foundation, closing: AsyncDisposableStack): TenantServices {
   const { config, pool, db, sealer, logger, regexes, paginator, clock } = foundation;
   const now = () => clock.now();

@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { CallEnd, CallStart } from '../providers/call-record.ts';
 import type { ProviderName } from '../providers/port.ts';
 
-/** A call that nobody made, for pages about costs. */
+/** An invented call, for pages about costs. */
 export interface MadeUpCall {
   readonly call: CallStart;
   readonly end: CallEnd & { readonly usage: { readonly inputTokens: number; readonly outputTokens: number } };
@@ -19,7 +19,7 @@ const models: readonly (readonly [ProviderName, string])[] = [
 const clients = ['demo.storefront', 'demo.back-office', 'demo.warehouse'];
 const users = ['mia.schneider', 'jan.novak', 'jane.doe', 'aiko.tanaka', 'sam.okafor'];
 
-/** Calls of the 30 days before `now` (milliseconds since 1970), the same ones each time; more on weekdays than at the end of a week. */
+/** Calls of the 30 days before `now` (milliseconds since 1970), deterministic; more on weekdays than on weekends. */
 export function madeUpCalls(
   now: number,
   agentId: string,
@@ -63,13 +63,13 @@ function endOf(random: () => number): MadeUpCall['end'] {
   return { usage, reported: usage, durationMs, firstTokenMs: Math.floor(durationMs / 5), finishReason: 'stop' };
 }
 
-/** A UUID of version 7 of this moment: lists have the order of ids. */
+/** A UUID of version 7 of this moment, since lists are in the order of ids. */
 function idAt(at: number): string {
   const time = at.toString(16).padStart(12, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}${randomUUIDv7().slice(13)}`;
 }
 
-/** Numbers from 0 to 1, always the same. */
+/** Deterministic numbers from 0 to 1. */
 function randomNumbers(): () => number {
   let state = 20_261;
   return () => {

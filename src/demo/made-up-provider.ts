@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A provider of language models without one: it answers OpenAI's chat completions and responses, and says so in each answer. */
+/** A provider without a language model: it makes up OpenAI's chat completions and responses, and says so in each. */
 export interface MadeUpProvider extends AsyncDisposable {
   readonly baseUrl: string;
 }
@@ -19,12 +19,12 @@ interface Body {
   readonly tools?: readonly { readonly function?: { readonly name?: string } }[];
 }
 
-/** The tool of agents that looks into the change history. */
+/** The tool with which agents read the change history. */
 const historyTool = 'change-history';
 /** Milliseconds between two words of a stream. */
 const pause = 25;
 
-/** Starts it on a free port of this machine. */
+/** Starts the provider on a free port of this machine. */
 export async function startMadeUpProvider(): Promise<MadeUpProvider> {
   const server = createServer((request, response) => {
     answer(request, response).catch(() => response.destroy());
@@ -76,9 +76,9 @@ async function complete(body: Body, response: ServerResponse): Promise<void> {
 }
 
 async function respond({ model, stream, input = [] }: Body, response: ServerResponse): Promise<void> {
-  const asked = { messages: typeof input === 'string' ? [{ role: 'user', content: input }] : input };
-  const text = messageOf(asked).content ?? '';
-  const { prompt_tokens, completion_tokens, total_tokens } = usageOf(asked, { content: text });
+  const chat = { messages: typeof input === 'string' ? [{ role: 'user', content: input }] : input };
+  const text = messageOf(chat).content ?? '';
+  const { prompt_tokens, completion_tokens, total_tokens } = usageOf(chat, { content: text });
   const usage = {
     input_tokens: prompt_tokens,
     input_tokens_details: { cached_tokens: 0 },
@@ -121,7 +121,7 @@ function wordsOf(text: string): string[] {
 
 type Message = { content: string } | { content: null; tool_calls: object[] };
 
-/** An agent that may look into the history looks once. */
+/** An agent with access to the history reads it once. */
 function messageOf({ messages = [], tools = [] }: Body): Message {
   const last = messages.at(-1);
   const mayLook = tools.some((tool) => tool.function?.name === historyTool);
@@ -129,10 +129,10 @@ function messageOf({ messages = [], tools = [] }: Body): Message {
     const call = { name: historyTool, arguments: JSON.stringify({ q: 'entity:product' }) };
     return { content: null, tool_calls: [{ index: 0, id: `call_${randomUUID()}`, type: 'function', function: call }] };
   }
-  const asked = textOf(messages.findLast(({ role }) => role === 'user')?.content).slice(0, 200);
+  const question = textOf(messages.findLast(({ role }) => role === 'user')?.content).slice(0, 200);
   const looked = last?.role === 'tool' ? ' It has looked into the change history, as an agent may.' : '';
   return {
-    content: `This answer is made up: the demo has no language model behind it, and nothing was paid for.${looked} You wrote: “${asked}”`,
+    content: `This answer is made up: the demo has no language model behind it, and nothing was paid for.${looked} You wrote: “${question}”`,
   };
 }
 
@@ -147,7 +147,7 @@ function textOf(content: unknown): string {
   return content.map((part: { text?: unknown }) => (typeof part.text === 'string' ? part.text : '')).join(' ');
 }
 
-/** Some four characters are a token. */
+/** About four characters are a token. */
 function usageOf({ messages = [] }: Body, message: Message) {
   const tokens = (content: unknown) => Math.ceil(JSON.stringify(content).length / 4);
   const [prompt, completion] = [tokens(messages), tokens(message)];

@@ -10,7 +10,7 @@ const typeOfOp: Record<DemoChange['op'], ChangeType> = {
   delete: 'delete',
 };
 
-/** The shop's history as the history records it. Within the same week, a change has the same identity again. */
+/** The shop's history, ready to record. Within a week, its changes have the same identities. */
 export function changesOfShop(history: readonly DemoChange[]): Change[] {
   const changes: Change[] = [];
   for (const [position, { op, before, after, ...rest }] of history.entries()) {
@@ -29,7 +29,7 @@ export interface PreparedShop extends Omit<InventedShop, 'changes'> {
   readonly changes: readonly Change[];
 }
 
-/** Invents the shop of now (milliseconds since 1970) in a worker thread, ready to record. */
+/** Invents the shop of `now` (milliseconds since 1970) in a worker thread. */
 export const preparedShop = threaded(
   import.meta.url,
   'preparedShop',
@@ -40,7 +40,7 @@ export const preparedShop = threaded(
   () => true,
 );
 
-/** A claim as its last change left it. Times are in milliseconds since 1970. */
+/** A claim after its last change. Times are in milliseconds since 1970. */
 interface ClaimState {
   readonly id: string;
   /** JSON text. */
@@ -53,14 +53,14 @@ interface ClaimState {
 interface InventedShop {
   /** Oldest first. */
   readonly changes: readonly DemoChange[];
-  /** The type of the shop's warranty claims, written as a client would write it, and the claims after the last change. */
+  /** The type of the shop's warranty claims, as a client would write it, and the claims after their last changes. */
   readonly claimType: string;
   readonly claims: readonly ClaimState[];
 }
 
 /**
- * An invented shop, with the changes of its last 84 to 90 days: all before `now` (milliseconds since 1970). The weekends of its history are
- * weekends, so a week later it is the same, a week later, and until then it only goes on further.
+ * An invented shop with the changes of its last 84 to 90 days, all before `now` (milliseconds since 1970). Its weekends
+ * match the calendar: within a week, a later shop only has more changes, and a week later it is shifted by a week.
  */
 export function inventShop(now: number): InventedShop {
   const weekday = new Date(now).getUTCDay();
@@ -92,7 +92,7 @@ export function inventShop(now: number): InventedShop {
   return { changes: past, claimType: JSON.stringify(claimType), claims: claimsAfter(past) };
 }
 
-/** The fields of the edit in place of the document's, those of objects one by one. What it does not touch is shared, not copied. */
+/** The document with the fields of an edit, merged into objects. Untouched parts are shared, not copied. */
 function merge<Value>(document: unknown, edit: Value): Value {
   if (!isObject(document) || !isObject(edit)) return edit;
   const fields = Object.entries(edit).map(([field, value]) => [field, merge(document[field], value)]);
@@ -116,7 +116,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The warranty claims at the end of the history, so that the instances are what their history tells. */
+/** The warranty claims at the end of the history, so that the instances match it. */
 function claimsAfter(changes: Iterable<DemoChange>): ClaimState[] {
   const claims = new Map<string, ClaimState>();
   for (const { entity, entityId: id, op, at, after } of changes) {

@@ -1,28 +1,28 @@
-// The prompt stands on a line of its own behind a JSON answer.
+// Puts the prompt on a line of its own after a JSON answer.
 const newline = String.raw`-w '\n'`;
 
-/** What the calls of the demo are made for. */
+/** The parameters of the demo's calls. */
 export interface SampleCallOptions {
   baseUrl: string;
   recorderUrl: string;
-  /** When the change of the sample happens, in milliseconds since 1970. */
+  /** The time of the sample's change, in milliseconds since 1970. */
   now: number;
   tenant: string;
   clientId: string;
   clientSecret: string;
-  /** The settings of the database in front of a command, with a blank behind them; empty where they have secrets. */
+  /** The settings of the database before a command, with a trailing blank; empty if they have secrets. */
   tailSettings: string;
   /** The number of an order with a history. */
   order: string;
-  /** A moment of the history around which the call with a time range asks, in milliseconds since 1970. */
+  /** The middle of the time range of a call, in milliseconds since 1970. */
   around: number;
-  /** A key for OpenAI clients; undefined where the demo has no language model. */
+  /** A key for OpenAI clients; undefined without a language model. */
   openaiKey: string | undefined;
 }
 
 /**
- * Calls ready to paste into a shell, with curl and sed alone: one for a token, one that records a change, the others for the history. The names
- * of the variables are those that the scripts under examples/ read.
+ * Calls to paste into a shell, with only curl and sed: one for a token, one that records a change, the others for the
+ * history. The variables are those of the scripts under examples/.
  */
 export function sampleCalls(options: SampleCallOptions): string {
   const { baseUrl, recorderUrl, tenant, clientId, clientSecret, tailSettings, now } = options;
@@ -123,7 +123,7 @@ function questions({ order, around }: SampleCallOptions): { what: string; parame
   ];
 }
 
-// The shell does not change text between single quotes. No query contains one.
+// The shell does not expand text in single quotes, which no query contains.
 function asking(what: string, q: string, paging = '-d size=5'): { what: string; parameters: string } {
   return { what, parameters: `${paging} --data-urlencode 'q=${q}'` };
 }

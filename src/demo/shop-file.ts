@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { packageFolder } from '../core/package-folder.ts';
 
-/** One change of a document of the demo shop, in the form in which a real shop would report it. */
+/** A change of a document of the demo shop, as a real shop would report it. */
 export interface DemoChange {
   op: 'insert' | 'update' | 'replace' | 'delete';
   entity: string;
@@ -17,15 +17,15 @@ export interface DemoChange {
   after?: unknown;
 }
 
-/** The shop in the package. It is invented: its people, too. */
+/** The shop in the package, which is invented, with its people. */
 interface ShopFile {
   readonly claimType: object;
   readonly types: Readonly<Record<string, DescribedType>>;
-  /** The changes of each day, in the order of time. */
+  /** The changes of each day, in chronological order. */
   readonly days: readonly (readonly FiledChange[])[];
 }
 
-/** What an entry says of a document of this type besides its content. */
+/** The name and the relations of a document type. */
 export interface DescribedType {
   readonly schemaVersion?: string;
   /** A text in which `{path}` stands for a value of the document. */
@@ -34,7 +34,7 @@ export interface DescribedType {
   readonly related?: Readonly<Record<string, string>>;
 }
 
-/** The content is the whole document of an insert, and the fields that an edit writes; a deletion has none. */
+/** The content is the whole document of an insert, or the fields of an edit; a deletion has none. */
 type FiledChange = readonly [
   millisecondOfDay: number,
   actor: string,
@@ -46,13 +46,13 @@ type FiledChange = readonly [
 
 export const dayInMilliseconds = 86_400_000;
 
-/** The file's last day is a Saturday; its first one is a Monday. */
+/** The file begins on a Monday and ends on a Saturday. */
 export const lastWeekday = 6;
 
-/** The shop with its last day at this one (days since 1970). */
+/** The shop with its last day moved to this one (days since 1970). */
 export function readShop(lastDay: number): ShopFile {
   const text = readFileSync(join(packageFolder(), 'demo', 'shop.json'), 'utf8');
-  // The only dates in the documents: in the file they are days after its last one.
+  // The only dates in documents, in the file as days after its last one.
   return JSON.parse(text, (field, value) =>
     field === 'validUntil' ? new Date((lastDay + value) * dayInMilliseconds).toISOString().slice(0, 10) : value,
   );

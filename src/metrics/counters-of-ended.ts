@@ -4,14 +4,13 @@ type Figure = Figures[number];
 type Value = Figure['values'][number];
 
 /**
- * Keeps the counters of processes that have ended. Without them, the sum of all processes would fall when a process
- * ends. Prometheus takes such a fall for a reset of the counter, and would count again everything that the other
- * processes have counted.
+ * Keeps the counters of ended processes. Otherwise the sum over all processes would decrease, which Prometheus takes
+ * for a reset of the counter, and would count everything of the other processes again.
  */
 export class CountersOfEnded {
   readonly #kept = new Map<string, { figure: Figure; values: Map<string, Value> }>();
 
-  /** Adds the last figures that a process has told. */
+  /** Adds the last figures of a process. */
   add(figures: Figures): void {
     for (const figure of countersOf(figures)) {
       const kept = this.#kept.getOrInsertComputed(figure.name, () => ({ figure, values: new Map() }));
@@ -28,7 +27,7 @@ export class CountersOfEnded {
   }
 }
 
-/** The counters and histograms: what a process has counted since its start. */
+/** The counters and histograms of the figures. */
 export function countersOf(figures: Figures): Figures {
   return figures.filter(({ type }) => String(type) !== 'gauge');
 }

@@ -2,9 +2,9 @@ import { within } from '../core/fairness/deadline.ts';
 import type { GaugeName, LabelsOf } from './definitions.ts';
 import type { Metrics } from './metrics.ts';
 
-/** Gauges that one statement of a database gives. */
+/** Gauges from a query of a database. */
 export interface DatabaseFigure {
-  /** The gauges that `read` may set. They are left out while it fails. */
+  /** The gauges that `read` may set, which are omitted while it fails. */
   readonly names: readonly GaugeName[];
   read(set: SetGauge): Promise<void>;
 }
@@ -12,16 +12,16 @@ export interface DatabaseFigure {
 export type SetGauge = <Name extends GaugeName>(name: Name, labels: LabelsOf<Name>, value: number) => void;
 
 export interface DatabaseFiguresOptions {
-  /** The gauge that tells whether the database answers. */
+  /** The gauge of whether the database answers. */
   readonly up: 'annals_database_up' | 'annals_relay_source_up';
   /** Opens the connection. Resolves once the database has answered. */
   begin(): Promise<unknown>;
   readonly figures: readonly DatabaseFigure[];
-  /** Closes the connection, or gives it back; `isLate` where a statement still runs on it. */
+  /** Closes or releases the connection; `isLate`: a statement is still running on it. */
   end(isLate: boolean): void;
-  /** Milliseconds from one time that the database is asked to the next, at least; default 10,000. */
+  /** Minimum milliseconds between two queries; default 10,000. */
   readonly every?: number | undefined;
-  /** Milliseconds that the database has; default 3,000. */
+  /** Maximum milliseconds of a query; default 3,000. */
   readonly deadline?: number | undefined;
 }
 
@@ -29,8 +29,8 @@ const defaultEvery = 10_000;
 const defaultDeadline = 3_000;
 
 /**
- * Asks a database for figures when metrics are read, at most each 10 s. What does not come in time is left out: a database
- * that is away stops no reading.
+ * Queries figures of a database when metrics are read, at most every 10 s. Late figures are omitted, so that a database
+ * that is away does not block the metrics.
  */
 export function measureDatabase(metrics: Metrics, options: DatabaseFiguresOptions): void {
   const { up, every = defaultEvery } = options;
@@ -55,13 +55,13 @@ export function measureDatabase(metrics: Metrics, options: DatabaseFiguresOption
   });
 }
 
-/** Returns how many figures are missing; undefined where the database does not answer. */
+/** Returns the number of missing figures; undefined if the database does not answer. */
 async function askOnce(
   metrics: Metrics,
   { begin, end, figures, deadline = defaultDeadline }: DatabaseFiguresOptions,
 ): Promise<number | undefined> {
   const until = performance.now() + deadline;
-  // A timer may come a moment early.
+  // Timers may fire slightly early.
   const isLate = () => performance.now() > until - 2;
   const inTime = <Result>(work: Promise<Result>) => within(Math.max(1, until - performance.now()), work);
   let isUp = false;

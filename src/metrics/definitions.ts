@@ -1,4 +1,4 @@
-/** How the figures of several processes become one. */
+/** How the figures of several processes are combined. */
 export type Aggregation = 'sum' | 'max' | 'min';
 
 interface Definition {
@@ -15,8 +15,8 @@ const requestBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 const callBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 
 /**
- * Every metric, with the values that its labels can have in docs/metrics.md. No label has a tenant, a secret, an address or
- * anything else that a client chooses.
+ * Every metric; docs/metrics.md has the values of labels. No label has a tenant, a secret, an address or anything else
+ * that a client chooses.
  */
 export const definitions = {
   annals_info: { type: 'gauge', help: 'Processes of this version', labels: ['version'] },

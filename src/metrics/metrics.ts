@@ -16,7 +16,7 @@ import {
   metricDefinitions,
 } from './definitions.ts';
 
-/** All figures of a process at one moment, as plain data that can be sent to another process. */
+/** A snapshot of a process's figures, as plain data that can be sent to another process. */
 export type Figures = readonly MetricObjectWithValues<MetricValue<string>>[];
 
 /** The metrics of a process, by the names of definitions.ts. A metric appears once it has its first value. */
@@ -32,7 +32,7 @@ export class Metrics {
     this.#counters.getOrInsertComputed(name, () => new Counter(this.#configuration(name))).inc(labels, by);
   }
 
-  /** Sets a counter that something else has counted since the start of the process. */
+  /** Sets a counter that is counted elsewhere since the start of the process. */
   countTo<Name extends CounterName>(name: Name, labels: LabelsOf<Name>, value: number): void {
     this.#counters.get(name)?.remove(labels);
     this.count(name, labels, value);
@@ -42,12 +42,12 @@ export class Metrics {
     this.#gauge(name).set(labels, value);
   }
 
-  /** Adds to a gauge, or with a negative number takes away from it. */
+  /** Adds to a gauge, also negative numbers. */
   add<Name extends GaugeName>(name: Name, labels: LabelsOf<Name>, by: number): void {
     this.#gauge(name).inc(labels, by);
   }
 
-  /** Leaves a gauge out until it is set again. */
+  /** Omits a gauge until it is set again. */
   clear(name: GaugeName): void {
     this.#gauges.delete(name);
     this.#registry.removeSingleMetric(name);
@@ -60,7 +60,7 @@ export class Metrics {
     this.#histograms.getOrInsertComputed(name, made).observe(labels, seconds);
   }
 
-  /** The function sets gauges each time before the figures are read. It must not throw. */
+  /** Registers a function that sets gauges before each read of the figures. It must not throw. */
   beforeRead(collect: () => void | Promise<void>): void {
     this.#collectors.push(collect);
   }
@@ -80,10 +80,10 @@ export class Metrics {
   }
 }
 
-/** The type of what `textOf` returns. */
+/** The content type of `textOf`. */
 export const contentType = Registry.PROMETHEUS_CONTENT_TYPE;
 
-/** The figures of one process or several, as one text in Prometheus' format. */
+/** The figures of one or more processes in Prometheus' text format. */
 export async function textOf(figures: readonly Figures[]): Promise<string> {
   return await AggregatorRegistry.aggregate([...figures]).metrics();
 }

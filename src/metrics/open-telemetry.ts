@@ -30,11 +30,11 @@ export interface OpenTelemetryOptions {
   logger: FastifyBaseLogger;
   /** Milliseconds between two exports; default 1,000. */
   exportEvery?: number;
-  /** Milliseconds that an export may take; default 5,000. */
+  /** Maximum milliseconds of an export; default 5,000. */
   maxExport?: number;
 }
 
-// The limits of what waits for a collector that is slow or away. What comes beyond is dropped.
+// Limits of the queue for a collector that is slow or away. Further spans are dropped.
 const maxWaitingSpans = 2_048;
 const maxSpansOfExport = 512;
 const maxAttributeLength = 1_000;
@@ -45,7 +45,7 @@ const warnEvery = 60_000;
 
 const kinds = { server: SpanKind.SERVER, client: SpanKind.CLIENT, internal: SpanKind.INTERNAL };
 
-/** Exports spans by OTLP over HTTP. It sets nothing global, so nothing else of the process is traced. */
+/** Exports spans by OTLP over HTTP. Registers nothing global, so nothing else in the process is traced. */
 export function createTracer({
   settings,
   version,
@@ -92,7 +92,10 @@ export function createTracer({
   };
 }
 
-/** Warns of exports that fail, at most once a minute. Errors of the exporter may have the address and headers. */
+/**
+ * Warns of failed exports, at most once a minute, without the exporter's errors, which may have the address and
+ * headers.
+ */
 function warning(exporter: SpanExporter, logger: FastifyBaseLogger): SpanExporter {
   let next = Number.NEGATIVE_INFINITY;
   return {

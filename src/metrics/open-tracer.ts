@@ -3,7 +3,7 @@ import type { TraceSettings } from '../core/config/trace-settings.ts';
 import { productVersion } from '../core/package-folder.ts';
 import type { Tracer } from '../core/trace.ts';
 
-/** Loads OpenTelemetry only where traces are exported: it takes memory and time to start. */
+/** Loads OpenTelemetry only if traces are exported, since it takes memory and time to start. */
 export async function openTracer(
   settings: TraceSettings | undefined,
   logger: FastifyBaseLogger,

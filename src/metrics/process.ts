@@ -3,12 +3,12 @@ import { getHeapStatistics } from 'node:v8';
 import { shareFigures } from '../core/fairness/semaphore.ts';
 import type { Metrics } from './metrics.ts';
 
-/** Delays of the event loop are those of at least so many milliseconds, so that two scrapers see the same. */
+/** Minimum milliseconds of a measurement of the event loop's delay, so that two scrapers see the same. */
 const delayPeriod = 10_000;
 /** Milliseconds between two samples of the delay. */
 const resolution = 20;
 
-/** Measures processor time, memory and event loop of this process, and what its shares have in use. */
+/** Measures processor time, memory and event loop of this process, and the use of its shares. */
 export function measureProcess(metrics: Metrics, version: string): void {
   metrics.set('annals_info', { version }, 1);
   metrics.set('annals_process_start_time_seconds', {}, performance.timeOrigin / 1000);
@@ -31,7 +31,7 @@ function watchDelay(metrics: Metrics): () => void {
   const delays = monitorEventLoopDelay({ resolution });
   delays.enable();
   let begun = performance.now();
-  // The sampler tells the time between two samples, in nanoseconds.
+  // The histogram has the time between two samples, in nanoseconds.
   const late = (between: number) => Math.max(0, between / 1e9 - resolution / 1e3);
   return () => {
     metrics.countTo('annals_event_loop_busy_seconds_total', {}, performance.eventLoopUtilization().active / 1e3);

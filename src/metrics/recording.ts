@@ -1,6 +1,6 @@
 import type { Metrics } from './metrics.ts';
 
-/** The ways in which a change of a batch ends. */
+/** The outcomes of a change of a batch. */
 const outcomes = ['recorded', 'unchanged', 'duplicate', 'expired', 'ignored', 'rejected'] as const;
 
 /** Counts the changes of batches by way and outcome. */

@@ -6,9 +6,9 @@ import type { Scope } from '../../http/scopes.ts';
 import type { ConsoleKeys, Person } from './ports.ts';
 import type { Session, Sessions } from './sessions.ts';
 
-/** Seconds that a person's key is good for at most, and unless less is asked for. */
+/** Seconds: the maximum and default lifetime of a person's key. */
 export const maxKeyLifetime = 90 * 86_400;
-/** Good keys of a person in a tenant. */
+/** Maximum valid keys of a person in a tenant. */
 export const maxKeysOfPerson = 20;
 
 const path = `${consoleApiPath}/session/keys`;
@@ -24,7 +24,7 @@ const NewKey = Type.Object(
 );
 const KeyPath = Type.Object({ id: Type.String() });
 
-/** Keys that a person makes for programs of their own (contract 18). */
+/** Keys that people create for their programs (contract 18). */
 export async function sessionKeyRoutes(
   app: HttpServer,
   { sessions, keys }: { sessions: Sessions; keys: ConsoleKeys },
@@ -40,10 +40,10 @@ export async function sessionKeyRoutes(
     const permitted = keys.scopesOf(session.scopes);
     const { scopes = permitted, expiresIn = maxKeyLifetime } = request.body;
     if (session.renews !== true) throw notWithoutRenewal();
-    const wanted = permitted.filter((scope) => scopes.includes(scope));
-    if (wanted.length === 0 || wanted.length < new Set(scopes).size) throw noSuchScopes(permitted);
+    const requested = permitted.filter((scope) => scopes.includes(scope));
+    if (requested.length === 0 || requested.length < new Set(scopes).size) throw noSuchScopes(permitted);
     const key = await sessions.write(tenant, async (transaction) => {
-      // Whatever ends the session waits, and then knows of the key; so does who makes another one.
+      // Blocks the end of the session and the creation of other keys, which must see this key.
       await sessions.lock(transaction, person, request);
       if ((await keys.list(transaction, tenant, person)).length >= maxKeysOfPerson) throw tooMany();
       return await keys.make(transaction, {
@@ -51,7 +51,7 @@ export async function sessionKeyRoutes(
         clientId,
         name,
         person,
-        scopes: wanted,
+        scopes: requested,
         lifetime: expiresIn * 1_000,
       });
     });
@@ -68,7 +68,7 @@ export async function sessionKeyRoutes(
   });
 }
 
-/** A link is good for a minute, and a secret is no person's: neither may leave a key behind. */
+/** Sessions of links and client secrets belong to no person, so they cannot create keys. */
 async function ofPerson(finding: Promise<Session>): Promise<Session & { person: Person }> {
   const session = await finding;
   const { person } = session;
@@ -82,7 +82,7 @@ async function ofPerson(finding: Promise<Session>): Promise<Session & { person: 
 function notWithoutRenewal(): AnnalsError {
   return new AnnalsError(
     'insufficient_permissions',
-    "Your company's provider gave no refresh token, so nobody could tell when your keys have to end. An operator can make one: annals key create.",
+    "Your company's provider issued no refresh token, so Annals could not tell when to end your keys. An operator can create one: annals key create.",
   );
 }
 

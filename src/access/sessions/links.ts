@@ -8,8 +8,8 @@ import { hashSecret, newSecret, writeSecret } from './sealed-cookie.ts';
 export const linkLifetime = 60_000;
 
 /**
- * Makes a link into the console for a client without a secret, and returns what stands behind the `#` of its address. The
- * caller makes the client in the same transaction.
+ * Creates a link to the console for a client without a secret, which the caller creates in the same transaction.
+ * Returns the fragment of its address.
  *
  * @example
  * const fragment = await createLink(transaction, { tenant, clientId, lifetime: linkLifetime }); // link=acme.3q2-7w…
@@ -23,7 +23,7 @@ export async function createLink(
   return `link=${writeSecret(secret)}`;
 }
 
-/** The link is good for that many milliseconds. */
+/** `lifetime` is in milliseconds. */
 async function insertLink(
   transaction: DatabaseTransaction,
   { tenant, secretHash, clientId }: { tenant: string; secretHash: Uint8Array; clientId: string },
@@ -36,7 +36,7 @@ async function insertLink(
     .execute();
 }
 
-/** Deletes a link that has not expired, and returns its client. Of several callers one alone gets it. */
+/** Deletes a valid link and returns its client, to one caller only. */
 export async function takeLink(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -51,7 +51,7 @@ export async function takeLink(
   return row?.client_id;
 }
 
-/** The tenants that have expired links. */
+/** The tenants with expired links. */
 export async function tenantsWithExpiredLinks(db: Database): Promise<string[]> {
   return await tenantsWith(db, { table: 'console_link', condition: 'expires_at <= statement_timestamp()' });
 }

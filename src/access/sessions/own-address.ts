@@ -2,13 +2,13 @@ import { isIPv4 } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import { AnnalsError } from '../../core/errors.ts';
 
-/** Where the console may be opened: at the public address, and without one under the names of this machine alone. */
+/** Where the console may be opened: at the public address; without one, under the names of this machine only. */
 export interface OwnAddress {
-  /** What is wrong with the host that the request names or with the page that it comes from, if anything is. */
+  /** What is wrong with the host or the origin of the request; undefined if both are valid. */
   faultOfOrigin(request: Pick<FastifyRequest, 'method' | 'headers'>): AnnalsError | undefined;
-  /** Whether a request comes from no page, or from one of ours. */
+  /** Whether the request has no origin, or ours. */
   isOwnOrigin(headers: Pick<FastifyRequest, 'headers'>['headers']): boolean;
-  /** Whether people may sign in: over TLS, on this machine, or where a setting allows it. */
+  /** Whether people may sign in: over TLS, on this machine, or if a setting allows it. */
   readonly allowsSignIn: boolean;
   readonly isOverTls: boolean;
 }
@@ -16,8 +16,8 @@ export interface OwnAddress {
 const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
 /**
- * The rules of contract 13. They read `Host` alone and never `X-Forwarded-Host`, which a page can set: a page of another
- * site whose name leads to this machine would pass as ours.
+ * The rules of contract 13. They read only `Host`, never `X-Forwarded-Host`, which a page can set: then another site
+ * whose name resolves to this machine would pass as ours.
  */
 export function createOwnAddress(baseUrl: string | undefined, allowsInsecure: boolean): OwnAddress {
   const own = baseUrl === undefined ? undefined : new URL(baseUrl);
@@ -25,7 +25,7 @@ export function createOwnAddress(baseUrl: string | undefined, allowsInsecure: bo
 
   function isOwnHost({ name, port }: Host): boolean {
     if (own === undefined) return isLoopback(name);
-    // A proxy may pass the name on without the port.
+    // A proxy may omit the port.
     return name === own.hostname && (port === undefined || port === portOf(own));
   }
 

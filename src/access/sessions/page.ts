@@ -10,7 +10,7 @@ export interface Page {
 
 const base = '<base href="/console/">';
 
-/** The page that the build of `console` has made, with the path of the public address. */
+/** The page of the console's build, with the path of the public address. */
 export class ConsolePage {
   readonly #file: string;
   readonly #basePath: string;
@@ -23,7 +23,7 @@ export class ConsolePage {
     this.#signsInPeople = signsInPeople;
   }
 
-  /** Undefined where it was not built. Reads it anew where it has changed. Throws where it cannot be read. */
+  /** Undefined if it was not built. Reread after changes. Throws if it cannot be read. */
   read(): Page | undefined {
     const status = statSync(this.#file, { throwIfNoEntry: false });
     if (status === undefined) return undefined;
@@ -50,5 +50,5 @@ export class ConsolePage {
   }
 }
 
-/** The name of a header, and of a meta element of the page: where they differ, the page is older than the service. */
+/** The name of a header, and of a meta element of the page: if they differ, the page is older than the service. */
 export const versionHeader = 'annals-console-version';

@@ -6,24 +6,24 @@ import type { AdmittedPerson, People, PeopleSessions } from './people-sessions.t
 import type { ConsoleClients } from './ports.ts';
 import type { SealedCookie } from './sealed-cookie.ts';
 
-/** What the answer of the provider is checked against. */
+/** What the provider's response is checked against. */
 interface Checks {
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
 }
 
-/** A company's provider and its rules. All of it rejects where the provider cannot be reached or its answer is wrong. */
+/** A company's provider and its rules. Methods reject if the provider is unreachable or its response is invalid. */
 export interface PeopleSignIn extends People {
   begin(): Promise<{ url: URL; checks: Checks }>;
-  /** A text says why nobody is let in; undefined: the provider did not give this code. */
+  /** A text: why the sign-in is refused; undefined: the code is not the provider's. */
   finish(callback: URL, checks: Checks): Promise<AdmittedPerson | string | undefined>;
 }
 
 export interface PeopleRoutesOptions {
   peopleSessions: PeopleSessions;
   people: PeopleSignIn | undefined;
-  /** Keeps the checks of the sign-ins under way in the browser that began them. */
+  /** Stores the checks of pending sign-ins in the browser that began them. */
   cookie: SealedCookie;
   checkOnce: ConsoleClients['checkOnce'];
   allowsSignIn: boolean;
@@ -32,23 +32,23 @@ export interface PeopleRoutesOptions {
   now: () => number;
 }
 
-/** Milliseconds in which a person has to come back from the provider (contract 18). */
+/** Milliseconds in which a person must return from the provider (contract 18). */
 export const signInLifetime = 10 * 60_000;
 const maxPath = 2_000;
-/** Characters of what the cookie holds: browsers keep 4,096 of a cookie, and it is sealed. */
+/** Maximum characters of the cookie's content: browsers store 4,096 of a cookie, and it is sealed. */
 const maxKept = 2_700;
 
-/** A sign-in under way. The cookie holds a list of them, the newest first: each tab may begin one. */
+/** A pending sign-in. The cookie has a list of them, newest first, since each tab may begin one. */
 interface Begun extends Checks {
   readonly to: string;
   readonly until: number;
 }
 
-/** Signing in to the console with a company's account: to the provider, and back (contract 18). */
+/** Sign-in to the console with a company's account: to the provider and back (contract 18). */
 export async function peopleRoutes(app: HttpServer, options: PeopleRoutesOptions): Promise<void> {
   const { peopleSessions, people, cookie, checkOnce, allowsSignIn, baseUrl = '', now } = options;
   if (people === undefined) return;
-  // A HEAD, as programs send it that look at links, would use up the sign-in.
+  // A HEAD, as link previews send it, would use up the sign-in.
   const hidden = { config: { neverCompressed: 'a session' }, schema: { hide: true }, exposeHeadRoute: false };
 
   app.get('/console/oidc', hidden, async (request, reply) => {
@@ -68,8 +68,8 @@ export async function peopleRoutes(app: HttpServer, options: PeopleRoutesOptions
     const all = underWay(request);
     const begun = all.find(({ state }) => state === searchParams.get('state'));
     if (begun === undefined) return await refuse(reply, 'expired');
-    // It answers once: whatever comes of it, the browser keeps nothing to try again with.
-    reply.header('set-cookie', keep(all.filter((one) => one !== begun)));
+    // Single use: the browser keeps nothing for another attempt, whatever the outcome.
+    reply.header('set-cookie', keep(all.filter((pending) => pending !== begun)));
     const person = await finish(people, new URL(`${baseUrl}/console/oidc/callback${search}`), begun, request);
     if (typeof person === 'string') {
       request.log.warn({ reason: person }, 'a person was not signed in');
@@ -82,7 +82,7 @@ export async function peopleRoutes(app: HttpServer, options: PeopleRoutesOptions
     return await reply.header('set-cookie', session.cookie).redirect(`${baseUrl}/console/${begun.to}`, 303);
   });
 
-  /** The page of the console says why, and a second try leads to the same view. */
+  /** The console's page shows the reason, and another attempt leads to the same view. */
   async function refuse(reply: FastifyReply, reason: string, to = ''): Promise<FastifyReply> {
     const address = new URL(`${baseUrl}/console/${to}`);
     address.searchParams.set('refused', reason);
@@ -91,7 +91,7 @@ export async function peopleRoutes(app: HttpServer, options: PeopleRoutesOptions
 
   async function finish(signIn: PeopleSignIn, callback: URL, checks: Checks, request: FastifyRequest) {
     try {
-      // Each wrong code costs a request to the provider.
+      // Each wrong code costs a request to the provider, so it counts as a guess.
       return await checkOnce(request.ip, () => signIn.finish(callback, checks));
     } catch (error) {
       request.log.warn({ err: error }, 'the answer of the OpenID provider was refused');
@@ -99,14 +99,14 @@ export async function peopleRoutes(app: HttpServer, options: PeopleRoutesOptions
     }
   }
 
-  /** The sign-ins that the browser has begun, and that are not over. */
+  /** The browser's pending sign-ins. */
   function underWay({ headers }: FastifyRequest): readonly Begun[] {
     const kept = cookie.read(headers.cookie);
     const all = kept === undefined ? [] : (JSON.parse(kept) as Begun[]);
     return all.filter(({ until }) => until > now());
   }
 
-  /** The `Set-Cookie` header for the newest ones that a browser has room for. */
+  /** The `Set-Cookie` header for the newest ones that fit. */
   function keep(all: readonly Begun[]): string {
     if (all.length === 0) return cookie.clear;
     const text = JSON.stringify(all);
@@ -120,7 +120,9 @@ function addressOf({ url }: FastifyRequest): URL {
   return new URL(url, 'http://localhost');
 }
 
-/** The address of a view of the console, without a slash before it; empty for any other text: nobody is sent elsewhere. */
+/**
+ * The address of a view of the console, without a leading slash; empty for any other text, to prevent open redirects.
+ */
 function ownPath(to: string): string {
   const base = 'http://localhost/console/';
   const url = URL.parse(to.replace(/^[/\\]+/, ''), base);
@@ -129,7 +131,7 @@ function ownPath(to: string): string {
   return path.length > maxPath || notAView.test(path) ? '' : path;
 }
 
-/** To begin again after each sign-in would never end. A percent sign may stand for any letter of these. */
+/** Views that would begin a new sign-in, in a loop. A percent sign may encode any of their letters. */
 const notAView = /^(?:oidc|api|assets)(?:[/?]|$)|^[^/?]*%/;
 
 function tenantOf(to: string): string | undefined {

@@ -19,43 +19,43 @@ import { hashSecret, type SessionCookie } from './sealed-cookie.ts';
 import { lockSessionOfClient, oldestOfPerson } from './session-store.ts';
 import { type Sessions, type StartedSession, sessionLifetime } from './sessions.ts';
 
-/** What a person may do in a tenant, and see of its change history. */
+/** A person's rights in a tenant. */
 interface Admission {
   readonly scopes: readonly Scope[];
   readonly restriction?: Restriction | undefined;
 }
 
-/** A person whom tenants let in by a company's account. */
+/** A person with a company's account whom tenants admit. */
 export interface AdmittedPerson {
   readonly issuer: string;
   readonly subject: string;
   readonly name: string;
   readonly refreshToken: string | undefined;
-  /** The hint with which the person signs out at the provider. */
+  /** The hint for signing out at the provider. */
   readonly idToken: string | undefined;
-  /** When the sign-in ends where nobody can ask again; milliseconds since 1970. */
+  /** When the sign-in ends if it cannot be renewed; milliseconds since 1970. */
   readonly expiresAt: number;
   readonly admissions: ReadonlyMap<string, Admission>;
 }
 
-/** The provider and the rules. Rejects where the provider cannot be reached. */
+/** The provider and the rules. Methods reject if the provider is unreachable. */
 export interface People {
   /**
-   * Asks the provider again. A text: why the person may no longer sign in; undefined: the provider ended the sign-in. Calls `onReplaced` with the
-   * refresh token that replaces this one, also where the renewal fails afterwards.
+   * Renews the sign-in. A text: why the person may no longer sign in; undefined: the provider ended it. Calls
+   * `onReplaced` with the replacement of this refresh token, even if the renewal then fails.
    */
   renew(
     refreshToken: string,
     subject: string,
     onReplaced: (refreshToken: string) => void,
   ): Promise<AdmittedPerson | string | undefined>;
-  /** Where the person signs out at the provider; undefined where it has no address for it. */
+  /** The provider's sign-out URL; undefined if it has none. */
   signOutUrl(idToken: string | undefined): Promise<URL | undefined>;
 }
 
-/** What people's sessions need of the clients, which are another module's. */
+/** The clients, which belong to another module. */
 export interface ClientsOfPeople {
-  /** Makes a client without a secret. Throws resource_not_found where there is no such tenant. */
+  /** Creates a client without a secret. Throws resource_not_found for a missing tenant. */
   make(
     db: Database,
     client: { tenant: string; name: string; scope: string; restriction: Restriction | undefined },
@@ -70,24 +70,26 @@ export interface PeopleSessionsOptions {
   clients: ClientsOfPeople;
   keys: ConsoleKeys;
   sealer: Sealer;
-  /** Undefined: nobody signs in with a company's account. */
+  /** Undefined: no sign-in with a company's account. */
   people: People | undefined;
   /** Milliseconds since 1970. */
   now: () => number;
   onError: (error: unknown) => void;
 }
 
-/** Milliseconds after which the provider and the rules are asked again: a right that was taken away ends within five minutes (contract 18). */
+/**
+ * Milliseconds after which sessions are checked again, so that revoked rights end within five minutes (contract 18).
+ */
 export const checkedEvery = 4 * 60_000;
-/** Milliseconds between two looks for sessions to check, and after which a check that failed is repeated. */
+/** Milliseconds between two searches for sessions to check, and before the retry of a failed check. */
 export const checksEvery = 15_000;
-/** Of one person in one tenant; the oldest one ends. */
+/** Maximum sessions of a person in a tenant; a new one ends the oldest. */
 export const maxSessionsOfPerson = 100;
-/** Sessions of a tenant that are checked in a round, and at once. */
+/** Sessions of a tenant that are checked in a round, and concurrently. */
 const maxChecks = 1_000;
 const checksAtOnce = 8;
 
-/** Sessions of people who signed in with a company's account: each is a session as a link begins it, of a client of its own. */
+/** Sessions of people with a company's account. Each has a client of its own, like the session of a link. */
 export class PeopleSessions {
   readonly #options: PeopleSessionsOptions;
 
@@ -96,23 +98,23 @@ export class PeopleSessions {
   }
 
   /**
-   * Signs in a person, to the tenant that is wanted where it lets them in, else to the first one that is there. Undefined where none of
-   * their tenants is there.
+   * Signs in a person to the preferred tenant if it admits them, else to the first existing one. Undefined if none of
+   * their tenants exists.
    */
   async signInPerson(
     person: AdmittedPerson,
-    wanted: string | undefined,
+    preferred: string | undefined,
     request: FastifyRequest,
   ): Promise<StartedSession | undefined> {
     const names = [...person.admissions.keys()].sort();
-    const order = wanted !== undefined && names.includes(wanted) ? [wanted, ...names] : names;
+    const order = preferred !== undefined && names.includes(preferred) ? [preferred, ...names] : names;
     for (const tenant of order) {
       try {
         return await this.#options.sessions.start(tenant, request, (transaction) =>
           this.#newSession(transaction, person, tenant),
         );
       } catch (error) {
-        // A rule may name a tenant that is not there yet, or not any more.
+        // A rule may name a tenant that does not exist yet or any more.
         if (!(error instanceof AnnalsError && error.type === 'resource_not_found')) throw error;
       }
     }
@@ -120,13 +122,13 @@ export class PeopleSessions {
   }
 
   /**
-   * Changes the person of the request's session to another tenant, after the provider and the rules were asked again. Rejects with an
-   * AccessTokenFault where the session is nobody's who may change, and with insufficient_permissions where the tenant does not let them in.
-   * `keys`: the session has keys, which need its refresh token; a new sign-in leads to the other tenant.
+   * Moves the person of the request's session to another tenant, after a renewal. Rejects with an AccessTokenFault if
+   * the session cannot move, and with insufficient_permissions if the tenant does not admit the person. `keys`: the
+   * session has keys, which need its refresh token, so a new sign-in is required.
    */
   async changeTenant(tenant: string, request: FastifyRequest): Promise<StartedSession | 'keys'> {
     const { people, db, sessions, keys, onError } = this.#options;
-    // Who was revoked enters no other tenant.
+    // Revoked people enter no other tenant.
     const before = await sessions.find(request);
     const { clientId } = before;
     if ((await keys.lastOf(db, before.tenant, clientId)) !== undefined) return 'keys';
@@ -137,7 +139,7 @@ export class PeopleSessions {
     if (taken === 'taken') throw cannotAsk('The session is being renewed just now. Try again.');
     const refreshToken = this.#open(secret.tenant, 'renewal', taken?.renewal ?? null);
     if (taken === undefined || refreshToken === undefined) throw new AccessTokenFault('invalid');
-    // Kept also if the renewal or the change fails: the provider may take the one of before no more.
+    // Kept even if the renewal or the move fails: the provider may no longer accept the old one.
     let newest = refreshToken;
     const give = () =>
       giveRenewal(db, secret.tenant, clientId, { renewal: this.#seal(secret.tenant, 'renewal', newest), rest: 0 });
@@ -157,7 +159,7 @@ export class PeopleSessions {
     await give();
     if (!person.admissions.has(tenant)) throw insufficientScopes();
     const started = await sessions.start(tenant, request, async (transaction) => {
-      // Meanwhile its person may have signed out, or made a key.
+      // By now its person may have signed out, or created a key.
       const locked = await lockSessionOfClient(transaction, before.tenant, clientId);
       if (locked === undefined) throw new AccessTokenFault('expired');
       const hasKeys = (await keys.lastOf(transaction, before.tenant, clientId)) !== undefined;
@@ -187,7 +189,7 @@ export class PeopleSessions {
     return { client, ends: true, person: kept, left };
   }
 
-  /** Asks the provider and the rules again, of each person whose session was not checked for four minutes. */
+  /** Renews the sign-ins of sessions that were not checked for four minutes. */
   async checkPeople(): Promise<void> {
     const { people, onError } = this.#options;
     if (people === undefined) return;
@@ -197,7 +199,7 @@ export class PeopleSessions {
         for (; left > 0; left -= 1) {
           const session = await takeUncheckedSession(this.#options.db, tenant, checkedEvery);
           if (session === undefined) return;
-          // A check that fails ends no session. It stays unchecked, so that the next round asks again, with the newest refresh token.
+          // A failed check ends no session: the next round retries, with the newest refresh token.
           const { clientId } = session;
           let { renewal }: { renewal: Uint8Array } = session;
           const onReplaced = (token: string) => {
@@ -220,7 +222,7 @@ export class PeopleSessions {
     onReplaced: (refreshToken: string) => void,
   ): Promise<void> {
     const { sessions, clients, keys, db } = this.#options;
-    // Whoever signs out while the provider is asked leaves a session for its keys, or none.
+    // A sign-out during the renewal leaves a session for its keys, or none.
     const write = async (work: (transaction: DatabaseTransaction, secretHash: Uint8Array) => Promise<unknown>) =>
       await sessions.write(tenant, async (transaction) => {
         const secretHash = await lockSessionOfClient(transaction, tenant, clientId);
@@ -250,7 +252,7 @@ export class PeopleSessions {
     });
   }
 
-  /** Ends the session of the request's cookie. `signOutUrl`: where its person signs out at the provider too. */
+  /** Ends the session of the request's cookie. `signOutUrl`: the provider's, for its person. */
   async signOut(request: FastifyRequest): Promise<{ cookie: string; signOutUrl: URL | undefined }> {
     const { sessions, people, onError } = this.#options;
     const { cookie, ended } = await sessions.signOut(request);

@@ -12,16 +12,16 @@ export interface SignedInClient {
 
 type ClientState = Pick<Credentials, 'restriction'> & { readonly name: string; readonly revoked: boolean };
 
-/** What the console uses of the clients, which are another module's. */
+/** The clients, which belong to another module. */
 export interface ConsoleClients {
   /** Rejects with an AccessTokenFault, and with rate_limit_exceeded (429) after too many wrong secrets. */
   checkSecret(client: { clientId: string; clientSecret: string; address: string }): Promise<SignedInClient>;
-  /** As `checkSecret`, for a secret that serves once. `find` gives undefined where it is wrong. */
+  /** As `checkSecret`, for a one-time secret. `find` returns undefined for a wrong one. */
   checkOnce<Result>(address: string, find: () => Promise<Result | undefined>): Promise<Result>;
   find(db: Database, tenant: string, clientId: string): Promise<SignedInClient | undefined>;
-  /** What is known of the client, 5 seconds old at most. */
+  /** The state of the client, at most 5 seconds old. */
   findState(tenant: string, clientId: string): ClientState | undefined | Promise<ClientState | undefined>;
-  /** Deletes a client that a link has made. It has neither session nor link any more. */
+  /** Deletes the client of a link, after its session and link. */
   remove(db: Database, tenant: string, clientId: string): Promise<void>;
 }
 
@@ -34,30 +34,30 @@ interface NewKeyOfPerson extends Pick<Credentials, 'tenant' | 'clientId' | 'scop
   readonly lifetime: number;
 }
 
-/** What the console uses of keys, which are another module's. A key is made by the client of a session, whose rights it has. */
+/** The keys, which belong to another module. A key is created by the client of a session and has its rights. */
 export interface ConsoleKeys {
-  /** Those that a key of somebody with these scopes can have. */
+  /** The scopes that a key can have if its maker has these. */
   scopesOf(scopes: readonly Scope[]): readonly Scope[];
-  make(transaction: DatabaseTransaction, wanted: NewKeyOfPerson): Promise<object & { id: string }>;
-  /** The good ones, the newest first. */
+  make(transaction: DatabaseTransaction, key: NewKeyOfPerson): Promise<object & { id: string }>;
+  /** The valid ones, newest first. */
   list(db: Database, tenant: string, person: Person): Promise<readonly object[]>;
-  /** False where none was good. `why`: it is not their maker's wish. */
+  /** False if none was valid. `why`: not at their maker's request. */
   revoke(
     transaction: DatabaseTransaction,
     tenant: string,
     which: { keyId?: string; person?: Person | undefined; clientId?: string; why?: string },
   ): Promise<boolean>;
-  /** When the last key ends that a client has made; undefined: it has none. */
+  /** The latest expiry of the client's keys; undefined: it has none. */
   lastOf(db: Database, tenant: string, clientId: string): Promise<Date | undefined>;
 }
 
-/** Of what a restriction shows the whole, so that the page asks for nothing that would be refused. */
+/** What a restriction shows completely, so that the page sends no request that would be refused. */
 export type WholesOf = (restriction: Restriction) => string;
 
-/** Whether the history of the tenant has a checkpoint, so that the page asks for no proof where there is none. */
+/** Whether the tenant's history has a checkpoint, so that the page requests no proof without one. */
 export type IsSealed = (tenant: string) => Promise<boolean>;
 
-/** What the console tells of, to whoever lists the accesses of a tenant, which is another module's. */
+/** An event of the console for the tenant's accesses, which belong to another module. */
 interface ConsoleAccessEvent extends Pick<Credentials, 'tenant' | 'clientId' | 'person'> {
   readonly kind: 'signed_in' | 'signed_out' | 'refused';
   readonly details?: Readonly<Record<string, string>>;
@@ -65,5 +65,5 @@ interface ConsoleAccessEvent extends Pick<Credentials, 'tenant' | 'clientId' | '
   readonly session?: string;
 }
 
-/** Writes the event in the transaction of what it tells of. */
+/** Writes the event in the transaction of its subject. */
 export type NoteConsoleAccess = (transaction: DatabaseTransaction, event: ConsoleAccessEvent) => Promise<void>;

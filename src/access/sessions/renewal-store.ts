@@ -3,32 +3,34 @@ import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { tenantsWith } from '../../postgres/tenants/tenants-with.ts';
 import './session-store.ts';
 
-/** Milliseconds in which a renewal is over: four requests to the provider, and the answers' work. */
+/** Maximum milliseconds of a renewal: four requests to the provider, and their processing. */
 export const maxRenewal = 45_000;
 
-/** A session of a person whose provider and rules are to be asked again. */
+/** A session of a person to renew. */
 export interface SessionToCheck {
   clientId: string;
   subject: string;
   renewal: Buffer;
-  /** Whether it is over, and stays for its keys. */
+  /** Whether it has ended and remains for its keys. */
   forKeys: boolean;
 }
 
-/** Of sessions that were not checked for so many milliseconds, and that no process renews. A constant text: it has no value from outside. */
+/** SQL: sessions not checked for so many milliseconds, and not being renewed. A constant, without input. */
 const dueForCheck = (after: number) =>
   `checked_at <= statement_timestamp() - interval '${Math.ceil(after)} milliseconds' and ${isFree} and expires_at > statement_timestamp()`;
 
 const isFree = '(renewing_until is null or renewing_until <= statement_timestamp())';
 
-/** The tenants with sessions that were not checked for so many milliseconds. */
+/** The tenants with sessions not checked for so many milliseconds. */
 export async function tenantsWithUncheckedSessions(db: Database, after: number): Promise<string[]> {
   return await tenantsWith(db, { table: 'console_session', condition: dueForCheck(after) });
 }
 
 const inMilliseconds = (time: number) => sql<Date>`statement_timestamp() + ${time} * interval '1 millisecond'`;
 
-/** When a renewal that was begun now is over, in any process: nobody else uses the refresh token, which is good once, before then. */
+/**
+ * When a renewal that begins now is over. Until then no other process may use the refresh token, which is valid once.
+ */
 const takenUntil = inMilliseconds(maxRenewal);
 
 /** Takes the refresh token of such a session, until `giveRenewal` or `updateCheckedSession`. */
@@ -47,7 +49,7 @@ export async function takeUncheckedSession(
   return rows[0];
 }
 
-/** What the provider and the rules say of a session's person today. */
+/** The result of a renewal. */
 export async function updateCheckedSession(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -60,7 +62,7 @@ export async function updateCheckedSession(
   }: {
     scopes: readonly string[];
     renewal: Uint8Array;
-    /** Left out: the provider gave none, and the one of before stays. */
+    /** Undefined: the provider issued none, so the old one stays. */
     idToken: Uint8Array | undefined;
     tenants: readonly string[];
   },
@@ -79,16 +81,18 @@ export async function updateCheckedSession(
     .execute();
 }
 
-/** The person of a session, and the refresh token, which is taken as `takeUncheckedSession` takes it. */
+/** The person of a session, and the refresh token, taken as by `takeUncheckedSession`. */
 export interface TakenRenewal {
   subject: string;
-  /** Null where nobody can ask the provider again. */
+  /** Null if the sign-in cannot be renewed. */
   renewal: Buffer | null;
   /** Sealed. */
   idToken: Buffer | null;
 }
 
-/** For a change to another tenant. Undefined where the session is not a person's or has expired; taken: somebody else has the token now. */
+/**
+ * For a move to another tenant. Undefined if the session is not a person's or has expired; taken: the token is in use.
+ */
 export async function takeRenewal(
   db: Database,
   tenant: string,
@@ -110,8 +114,8 @@ export async function takeRenewal(
 }
 
 /**
- * Gives the refresh token back, or the one that has replaced it, to the session of a person's client, which counts as unchecked as before.
- * It is not renewed for `rest` milliseconds.
+ * Returns the refresh token, or its replacement, to the session of a person's client, which counts as unchecked as
+ * before and is not renewed for `rest` milliseconds.
  */
 export async function giveRenewal(
   db: Database,

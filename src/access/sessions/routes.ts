@@ -15,7 +15,7 @@ import { checksEvery } from './people-sessions.ts';
 import type { Console } from './service.ts';
 import type { Session, StartedSession } from './sessions.ts';
 
-/** The console (contract 13): its page and its sessions. Its operations are those of the interface. */
+/** The console (contract 13): its page and its sessions. Its operations are those of the HTTP interface. */
 export async function consoleRoutes(app: HttpServer, options: Console): Promise<void> {
   const { page, folder } = options;
   await app.register(sessionRoutes, options);
@@ -26,14 +26,14 @@ export async function consoleRoutes(app: HttpServer, options: Console): Promise<
 
 const hidden = { schema: { hide: true } };
 
-/** Contract 13: files of this service alone, and no inline script or style. */
+/** Contract 13: only files of this service, no inline scripts or styles. */
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
   "base-uri 'self'; form-action 'none'; frame-ancestors 'none'";
 
 /**
- * The page of the console at `/console` with its files. Every address below it that is no file is the page, which has
- * views with addresses of their own. `/` leads to it, and to the reference where the page was not built.
+ * The page of the console at `/console` with its files. Every other address under it is the page too, whose views have
+ * addresses. `/` redirects to it, or to the reference if the page was not built.
  */
 async function pageRoutes(app: HttpServer, { page, folder }: { page: ConsolePage; folder: string }): Promise<void> {
   app.get('/', hidden, async (_request, reply) => {
@@ -49,7 +49,7 @@ async function pageRoutes(app: HttpServer, { page, folder }: { page: ConsolePage
         .headers({
           'content-security-policy': policy,
           'cross-origin-opener-policy': 'same-origin',
-          // With helmet's no-referrer some requests of the page itself would have the origin `null`.
+          // With helmet's no-referrer, some of the page's own requests would have the origin `null`.
           'referrer-policy': 'same-origin',
           'cache-control': 'no-cache',
         })
@@ -60,7 +60,7 @@ async function pageRoutes(app: HttpServer, { page, folder }: { page: ConsolePage
 
   await app.register(fastifyStatic, {
     root: join(folder, 'assets'),
-    // In a checkout that was not built there are none.
+    // Missing in a checkout that is not built.
     suppressWarning: true,
     prefix: '/console/assets/',
     decorateReply: false,
@@ -80,10 +80,10 @@ function notBuilt(): AnnalsError {
 }
 
 const path = `${consoleApiPath}/session`;
-// The document describes the interface. This is how its own page signs in.
+// Not in the OpenAPI document: only the console's page signs in this way.
 const schema = { hide: true };
 const config = { isOfSession: true, neverCompressed: 'a session' };
-/** In bytes. The sender is not known yet. */
+/** Bytes. The sender is not authenticated yet. */
 export const maxSignInBytes = 16 * 1024;
 
 const SignIn = Type.Object(
@@ -97,7 +97,7 @@ const SignIn = Type.Object(
 );
 
 const SessionQuery = Type.Object({
-  /** With `true` the answer says whether the history is sealed. Whoever does not need it pays for no query. */
+  /** With `true` the answer says whether the history is sealed; the query is skipped unless requested. */
   sealed: Type.Optional(
     Type.Union([Type.Literal('true'), Type.Literal('false')], {
       type: 'string',
@@ -106,36 +106,36 @@ const SessionQuery = Type.Object({
   ),
 });
 
-/** Signing in to the console, and out (contract 13). */
+/** Sign-in to the console, and sign-out (contract 13). */
 async function sessionRoutes(
   app: HttpServer,
   { sessions, peopleSessions, keys, wholesOf, isSealed, allowsSignIn, baseUrl = '' }: Console,
 ): Promise<void> {
   app.post(path, { config, schema: { ...schema, body: SignIn }, bodyLimit: maxSignInBytes }, async (request, reply) => {
     if (!allowsSignIn) throw insecureSignIn();
-    const given = readSignIn(request.body);
-    const session = await start(given, request);
+    const signIn = readSignIn(request.body);
+    const session = await start(signIn, request);
     if (typeof session === 'string') return { signInUrl: `${baseUrl}/console/oidc?to=${encodeURIComponent(session)}` };
     const { tenant, clientId } = session;
     request.log.info({ tenant, clientId }, 'signed in to the console');
     return await reply.header('set-cookie', session.cookie).send(shown(session, { keys, wholesOf }));
   });
 
-  /** A text: the view of the console to which a new sign-in has to lead. */
-  async function start(given: GivenSignIn, request: FastifyRequest): Promise<StartedSession | string> {
-    if ('tenant' in given) {
-      const changed = await peopleSessions.changeTenant(given.tenant, request);
-      return changed === 'keys' ? `?${new URLSearchParams({ tenant: given.tenant })}` : changed;
+  /** A text: the view of the console to open after a new sign-in. */
+  async function start(signIn: SignInRequest, request: FastifyRequest): Promise<StartedSession | string> {
+    if ('tenant' in signIn) {
+      const changed = await peopleSessions.changeTenant(signIn.tenant, request);
+      return changed === 'keys' ? `?${new URLSearchParams({ tenant: signIn.tenant })}` : changed;
     }
-    if ('link' in given) return await sessions.redeem(given.link, request);
-    return await sessions.signIn(given.clientId, given.clientSecret, request);
+    if ('link' in signIn) return await sessions.redeem(signIn.link, request);
+    return await sessions.signIn(signIn.clientId, signIn.clientSecret, request);
   }
 
   app.get(path, { config, schema: { ...schema, querystring: SessionQuery } }, async (request) => {
     const session = await sessions.find(request);
-    const told = shown(session, { keys, wholesOf });
+    const body = shown(session, { keys, wholesOf });
     const asksForSeal = request.query.sealed === 'true' && session.scopes.includes('changelog.proof_read');
-    return asksForSeal ? { ...told, isSealed: await isSealed(session.tenant) } : told;
+    return asksForSeal ? { ...body, isSealed: await isSealed(session.tenant) } : body;
   });
 
   app.delete(path, { config, schema }, async (request, reply) => {
@@ -145,9 +145,9 @@ async function sessionRoutes(
   });
 }
 
-type GivenSignIn = { link: string } | { clientId: string; clientSecret: string } | { tenant: string };
+type SignInRequest = { link: string } | { clientId: string; clientSecret: string } | { tenant: string };
 
-function readSignIn(body: Static<typeof SignIn>): GivenSignIn {
+function readSignIn(body: Static<typeof SignIn>): SignInRequest {
   const { clientId, clientSecret, link, tenant } = body;
   const members = Object.keys(body).length;
   if (link !== undefined && members === 1) return { link };
@@ -159,7 +159,7 @@ function readSignIn(body: Static<typeof SignIn>): GivenSignIn {
   );
 }
 
-/** For the page: who is signed in, and what the session can ask for. */
+/** For the page: who is signed in, with which rights. */
 function shown(session: Session, { keys, wholesOf }: Pick<Console, 'keys' | 'wholesOf'>): object {
   const { tenant, clientId, clientName, scopes, expiresAt, tenants, renews, restriction } = session;
   return {
@@ -174,10 +174,10 @@ function shown(session: Session, { keys, wholesOf }: Pick<Console, 'keys' | 'who
   };
 }
 
-/** Milliseconds. A session that has expired is refused at once; its row stays until then. */
+/** Milliseconds. Expired sessions are refused at once; their rows remain until then. */
 const every = 60_000;
 
-/** Deletes the sessions and links of the console that have expired. */
+/** Deletes expired sessions and links of the console. */
 export async function consoleUpkeep(app: HttpServer, { sessions, peopleSessions }: Console): Promise<void> {
   whileListening(app, {
     upkeep: [

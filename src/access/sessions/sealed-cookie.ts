@@ -2,11 +2,11 @@ import { hash, randomBytes } from 'node:crypto';
 import type { Sealer } from '../../core/sealing.ts';
 import { tenantPattern } from '../../postgres/tenants/tenants.ts';
 
-/** A cookie whose value this installation alone can make. */
+/** A cookie whose value only this installation can make. */
 export interface SealedCookie {
-  /** What it holds. Undefined where the `Cookie` header has none that this installation has sealed, or several. */
+  /** The content. Undefined if the `Cookie` header has none that this installation sealed, or several. */
   read(header: string | undefined): string | undefined;
-  /** The `Set-Cookie` header for so many milliseconds. */
+  /** The `Set-Cookie` header with a lifetime in milliseconds. */
   write(content: string, lifetime: number): string;
   /** The `Set-Cookie` header that ends it. */
   readonly clear: string;
@@ -14,21 +14,19 @@ export interface SealedCookie {
 
 export interface SealedCookieOptions {
   sealer: Sealer;
-  /** Cookies are shared by all ports of a host, so the name has the installation. */
+  /** Unique to the installation, since all ports of a host share cookies. */
   name: string;
   path: string;
-  /** Strict: no other site's link or redirect brings it along. */
+  /** Strict: not sent with links and redirects of other sites. */
   sameSite: 'Strict' | 'Lax';
   isOverTls: boolean;
-  /** What it is for: a cookie for something else does not count. */
+  /** The purpose that the value is bound to. */
   purpose: string;
-  /** Characters of its value. */
+  /** Maximum characters of the value. */
   maxValue: number;
 }
 
-/**
- * Over TLS the prefix of its name keeps other hosts of the domain from setting it (RFC 6265bis, 4.1.3).
- */
+/** Over TLS the prefix of its name keeps other hosts of the domain from setting it (RFC 6265bis, 4.1.3). */
 export function createSealedCookie(options: SealedCookieOptions): SealedCookie {
   const { sealer, path, sameSite, isOverTls, purpose, maxValue } = options;
   const prefix = !isOverTls ? '' : path === '/' ? '__Host-' : '__Secure-';
@@ -42,7 +40,7 @@ export function createSealedCookie(options: SealedCookieOptions): SealedCookie {
         .map((pair) => pair.trim())
         .filter((pair) => pair.startsWith(`${name}=`))
         .map((pair) => pair.slice(name.length + 1));
-      // Two of one name: another page of the host has set one of them, and nothing tells which.
+      // Of two cookies with the name, another page of the host set one, and it is unknown which.
       const [value = '', ...others] = values;
       if (others.length > 0 || value.length > maxValue) return undefined;
       const opened = sealer.open(Buffer.from(value, 'base64url'), purpose);
@@ -57,15 +55,15 @@ export function createSealedCookie(options: SealedCookieOptions): SealedCookie {
 }
 
 export interface SessionCookie {
-  /** The session of a `Cookie` header. Undefined where the header has none that this installation has sealed. */
+  /** The session of a `Cookie` header; undefined without one that this installation sealed. */
   read(header: string | undefined): Secret | undefined;
-  /** The `Set-Cookie` header that begins a session of so many milliseconds. */
+  /** The `Set-Cookie` header that begins a session; the lifetime is in milliseconds. */
   write(session: Secret, lifetime: number): string;
   /** The `Set-Cookie` header that ends one. */
   clear: string;
 }
 
-/** The cookie of a session (contract 13). It is sealed, so that a value which somebody made up costs no query. */
+/** The cookie of a session (contract 13), sealed so that forged values cost no query. */
 export function createSessionCookie({
   installation,
   basePath,
@@ -81,7 +79,7 @@ export function createSessionCookie({
     path: options.isOverTls && basePath === '' ? '/' : `${basePath}/console/api`,
     sameSite: 'Strict',
     purpose: 'console session',
-    // Ours have some 230.
+    // Ours have about 230.
     maxValue: 1_000,
   });
   return {
@@ -94,7 +92,7 @@ export function createSessionCookie({
   };
 }
 
-/** What a cookie or a link holds: which session or link, of which tenant. */
+/** The content of a cookie or a link: the session or link, and its tenant. */
 interface Secret {
   readonly tenant: string;
   /** 32 random bytes, base64url. */
@@ -105,18 +103,18 @@ export function newSecret(tenant: string): Secret {
   return { tenant, text: randomBytes(32).toString('base64url') };
 }
 
-/** `<tenant>.<secret>`: the tenant stands in it, because every look-up names the tenant. */
+/** `<tenant>.<secret>`, with the tenant because every lookup needs it. */
 export function writeSecret({ tenant, text }: Secret): string {
   return `${tenant}.${text}`;
 }
 
-/** Undefined where the text is nothing that `writeSecret` has written. */
+/** Undefined for a malformed text. */
 export function readSecret(written: string): Secret | undefined {
   const [, tenant = '', text = ''] = /^([^.]*)\.([\w-]{43})$/.exec(written) ?? [];
   return tenantPattern.test(tenant) ? { tenant, text } : undefined;
 }
 
-/** The database keeps this alone. A secret of 256 random bits needs no slow hash. */
+/** The database stores only this. A secret of 256 random bits needs no slow hash. */
 export function hashSecret({ text }: Secret): Buffer {
   return hash('sha256', text, 'buffer');
 }

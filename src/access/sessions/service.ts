@@ -18,13 +18,13 @@ export interface Console {
   readonly isSealed: IsSealed;
   readonly allowsSignIn: boolean;
   readonly page: ConsolePage;
-  /** Where the page was built. */
+  /** The folder of the built page. */
   readonly folder: string;
   readonly access: ConsoleAccess;
   readonly isOwnOrigin: OwnAddress['isOwnOrigin'];
-  /** Undefined: nobody signs in with a company's account. */
+  /** Undefined: no sign-in with a company's account. */
   readonly people: PeopleSignIn | undefined;
-  /** Keeps the checks of sign-ins with one. */
+  /** Stores the checks of such sign-ins. */
   readonly cookie: SealedCookie;
   readonly checkOnce: ConsoleClients['checkOnce'];
   readonly baseUrl: string | undefined;
@@ -33,7 +33,7 @@ export interface Console {
 
 /** The server side of the console, built once for a process. */
 export function createConsole(options: {
-  /** Connections that tenants share, and those for what every call needs. */
+  /** Connections that tenants share, and those for authentication. */
   db: Database;
   vital: Database;
   sealer: Sealer;
@@ -90,9 +90,9 @@ export function createConsole(options: {
     cookie: createSealedCookie({
       sealer,
       name: `annals-oidc-${installation}`,
-      // With `/`, and so the prefix __Host-, no other host of the domain can plant the cookie of a sign-in of its own.
+      // With `/`, and so the prefix __Host-, no other host of the domain can plant the cookie of its own sign-in.
       path: isOverTls && basePath === '' ? '/' : `${basePath}/console/oidc`,
-      // The provider's answer comes by a redirect from its own site.
+      // The provider responds by a redirect from its site.
       sameSite: 'Lax',
       isOverTls,
       purpose: 'sign-in with a company account',

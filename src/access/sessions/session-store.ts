@@ -40,20 +40,20 @@ export interface NewSession {
   secretHash: Uint8Array;
   clientId: string;
   scopes: readonly string[];
-  /** Whether the client was made for this session, by a link or for a person. It ends with the session. */
+  /** Whether the client was created for this session, and ends with it. */
   byLink: boolean;
   person?: SessionOfPerson | undefined;
 }
 
-/** What a session keeps of a person who signed in with a company's account. */
+/** The data of a person who signed in with a company's account. */
 export interface SessionOfPerson {
   issuer: string;
   subject: string;
-  /** Sealed; null where nobody can ask the provider again. */
+  /** Sealed; null if the sign-in cannot be renewed. */
   renewal: Uint8Array | null;
-  /** The ID token, sealed; null where the provider gave none at the last renewal and before. */
+  /** The last ID token, sealed; null if the provider issued none. */
   idToken: Uint8Array | null;
-  /** Every tenant that lets the person in. */
+  /** Every tenant that admits the person. */
   tenants: readonly string[];
 }
 
@@ -64,15 +64,15 @@ export interface StoredSession {
   scopes: string[];
   expiresAt: Date;
   expired: boolean;
-  /** Of a person: the tenants that let them in, and what the OpenID provider knows them by. */
+  /** Of a person: the tenants that admit them, and their id at the OpenID provider. */
   tenants: string[] | null;
   issuer: string | null;
   subject: string | null;
-  /** Whether the provider can be asked again. */
+  /** Whether the sign-in can be renewed. */
   renews: boolean;
 }
 
-/** Returns when it expires, after that many milliseconds. */
+/** Returns the time of its expiry, after so many milliseconds. */
 export async function insertSession(
   transaction: DatabaseTransaction,
   { tenant, secretHash, clientId, scopes, byLink, person }: NewSession,
@@ -106,7 +106,7 @@ function columnsOf({ issuer, subject, renewal, idToken, tenants }: SessionOfPers
   };
 }
 
-/** Deletes the client's sessions but the newest ones. */
+/** Deletes all but the newest sessions of the client. */
 export async function dropOldestSessions(
   transaction: DatabaseTransaction,
   { tenant, clientId }: NewSession,
@@ -136,11 +136,11 @@ export async function readSessions(
 export interface EndedSession {
   clientId: string;
   byLink: boolean;
-  /** Of a person: what the OpenID provider knows them by. */
+  /** Of a person: their id at the OpenID provider. */
   issuer: string | null;
   subject: string | null;
   idToken: Uint8Array | null;
-  /** Whether it was over already, and stayed for its keys. */
+  /** Whether it had ended already and remained for its keys. */
   forKeys: boolean;
 }
 
@@ -153,7 +153,7 @@ const endedColumns = [
   'for_keys as forKeys',
 ] as const;
 
-/** Until the transaction ends, nobody else ends the session. Undefined where there is none. */
+/** Locks a session against its end, until the transaction ends. Undefined if it does not exist. */
 export async function lockSession(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -168,8 +168,8 @@ export async function lockSession(
 }
 
 /**
- * The hash of the session of a person's client, which nobody else ends until the transaction does. Undefined where it is over. It has
- * another secret where its person has signed out meanwhile and its keys go on.
+ * Locks the session of a person's client against its end, until the transaction ends, and returns its hash. Undefined
+ * if it has ended. The hash differs if the person has signed out since and the keys remain.
  */
 export async function lockSessionOfClient(
   transaction: DatabaseTransaction,
@@ -185,7 +185,7 @@ export async function lockSessionOfClient(
   return row?.secret_hash;
 }
 
-/** The sessions of a person, which nobody else ends until the transaction does. */
+/** Locks the sessions of a person against their end, until the transaction ends. */
 export async function lockSessionsOf(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -201,7 +201,7 @@ export async function lockSessionsOf(
   return rows.map((row) => row.secret_hash);
 }
 
-/** The sessions of a person in a tenant but the newest ones, without those that are over. */
+/** All but the newest active sessions of a person in a tenant. */
 export async function oldestOfPerson(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -215,7 +215,7 @@ export async function oldestOfPerson(
   return rows.map(({ secretHash }) => secretHash);
 }
 
-/** Ends a session for whoever has its cookie. It stays until then, so that the rules are asked for its keys. */
+/** Invalidates the cookie of a session, which remains until then, so that the rights of its keys are still checked. */
 export async function keepForKeys(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -229,7 +229,7 @@ export async function keepForKeys(
     .execute();
 }
 
-/** Sessions of people that have expired. */
+/** Expired sessions of people. */
 export async function expiredSessionsOfPeople(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -255,12 +255,12 @@ export async function deleteSession(
     .execute();
 }
 
-/** The tenants that have expired sessions. */
+/** The tenants with expired sessions. */
 export async function tenantsWithExpiredSessions(db: Database): Promise<string[]> {
   return await tenantsWith(db, { table: 'console_session', condition: 'expires_at <= statement_timestamp()' });
 }
 
-/** Returns the ids of the clients that end with their sessions. */
+/** Returns the ids of clients to delete with their sessions. */
 export async function deleteExpiredSessions(transaction: DatabaseTransaction, tenant: string): Promise<string[]> {
   const rows = await transaction
     .deleteFrom('console_session')

@@ -27,15 +27,15 @@ import {
 
 /** Milliseconds (contract 13). */
 export const sessionLifetime = 8 * 60 * 60_000;
-/** Of one client; the oldest one ends. */
+/** Maximum sessions of a client; a new one ends the oldest. */
 export const maxSessionsOfClient = 100;
 
-/** A client that has signed in, until its session ends. */
+/** A signed-in client. */
 export interface Session extends Credentials {
   readonly expiresAt: Date;
-  /** Of a person: every tenant that lets them in. */
+  /** Of a person: every tenant that admits them. */
   readonly tenants?: readonly string[];
-  /** Of a person: whether the provider can be asked again. */
+  /** Of a person: whether the sign-in can be renewed. */
   readonly renews?: boolean;
 }
 
@@ -44,20 +44,20 @@ export interface StartedSession extends Session {
   readonly cookie: string;
 }
 
-/** What a session begins with. */
+/** A session to begin. */
 export interface NewSessionOfClient {
   readonly client: Omit<SignedInClient, 'revoked'>;
-  /** Whether the client was made for this session, and ends with it. */
+  /** Whether the client was created for this session, and ends with it. */
   readonly ends: boolean;
   readonly person?: SessionOfPerson;
-  /** Milliseconds after which it ends at the latest; default: the lifetime of sessions. */
+  /** Maximum milliseconds; default: the lifetime of sessions. */
   readonly left?: number;
 }
 
 export interface SessionsOptions {
-  /** Connections that tenants share, for what begins and ends sessions. */
+  /** Connections that tenants share, for beginning and ending sessions. */
   db: Database;
-  /** Connections for what every call needs: who the caller is. */
+  /** Connections for authentication. */
   vital: Database;
   cookie: SessionCookie;
   clients: ConsoleClients;
@@ -65,14 +65,14 @@ export interface SessionsOptions {
   keys: ConsoleKeys;
 }
 
-/** The sessions of the console. Each is a row in the database, so every process sees it begin and end. */
+/** The sessions of the console, in the database, so that every process sees them begin and end. */
 export class Sessions {
   readonly #db: Database;
   readonly #cookie: SessionCookie;
   readonly #clients: ConsoleClients;
   readonly #noteAccess: NoteConsoleAccess;
   readonly #keys: ConsoleKeys;
-  /** The requests of one tenant share a query, so they take one connection, however many they are. */
+  /** The requests of a tenant share a query and so a connection. */
   readonly #lookUp: (tenant: string, secretHash: Buffer) => Promise<StoredSession | undefined>;
 
   constructor({ db, vital, cookie, clients, noteAccess, keys }: SessionsOptions) {
@@ -87,13 +87,13 @@ export class Sessions {
     });
   }
 
-  /** Rejects with an AccessTokenFault where the secret is wrong, and with rate_limit_exceeded (429) after too many wrong ones. */
+  /** Rejects with an AccessTokenFault for a wrong secret, and with rate_limit_exceeded (429) after too many. */
   async signIn(clientId: string, clientSecret: string, request: FastifyRequest): Promise<StartedSession> {
     const client = await this.#clients.checkSecret({ clientId, clientSecret, address: request.ip });
     return await this.start(client.tenant, request, async () => ({ client, ends: false }));
   }
 
-  /** Redeems a link. Rejects as `signIn` does where the link is wrong, was used or is too old. */
+  /** Redeems a link. Rejects as `signIn` does for a link that is wrong, used or expired. */
   async redeem(link: string, request: FastifyRequest): Promise<StartedSession> {
     const secret = readSecret(link);
     return await this.#clients.checkOnce(request.ip, async () => {
@@ -107,7 +107,7 @@ export class Sessions {
     });
   }
 
-  /** The session of the request's cookie. Rejects with an AccessTokenFault where there is none. */
+  /** The session of the request's cookie. Rejects with an AccessTokenFault without one. */
   async find({ headers }: FastifyRequest): Promise<Session> {
     const secret = this.#cookie.read(headers.cookie);
     const session = secret === undefined ? undefined : await this.#lookUp(secret.tenant, hashSecret(secret));
@@ -122,17 +122,17 @@ export class Sessions {
   }
 
   /**
-   * Until the transaction is over nobody ends a session of the request's person, or locks them too. Rejects with an AccessTokenFault where
-   * the request's own session has ended.
+   * Locks the sessions of the request's person against their end, until the transaction ends. Rejects with an
+   * AccessTokenFault if the request's own session has ended.
    */
   async lock(transaction: DatabaseTransaction, person: Person, { headers }: FastifyRequest): Promise<void> {
     const secret = this.#cookie.read(headers.cookie);
     const hash = secret && hashSecret(secret);
     const locked = secret && (await lockSessionsOf(transaction, secret.tenant, person));
-    if (locked?.some((one) => hash?.equals(one)) !== true) throw new AccessTokenFault('expired');
+    if (locked?.some((session) => hash?.equals(session)) !== true) throw new AccessTokenFault('expired');
   }
 
-  /** Ends the session of the request's cookie, in every process, and returns the `Set-Cookie` header and what the session was. */
+  /** Ends the session of the request's cookie, in every process. Returns the `Set-Cookie` header and the session. */
   async signOut(
     request: FastifyRequest,
   ): Promise<{ cookie: string; ended: (EndedSession & { tenant: string }) | undefined }> {
@@ -146,7 +146,7 @@ export class Sessions {
     return { cookie: this.#cookie.clear, ended: secret && ended && { ...ended, tenant: secret.tenant } };
   }
 
-  /** Deletes sessions and links that have expired, with the clients that links have made. */
+  /** Deletes expired sessions and links, with the clients of links. */
   async upkeep(): Promise<void> {
     const db = this.#db;
     await forEachTenant(await tenantsWithExpiredSessions(db), (tenant) =>
@@ -168,8 +168,8 @@ export class Sessions {
   }
 
   /**
-   * Starts the session that `make` describes, in its transaction; where it describes none, none. A session that the browser had
-   * before ends: nothing would end it by its name any more.
+   * Starts the session that `make` describes, if any, in its transaction. Ends the browser's previous session, whose
+   * cookie is replaced.
    */
   async start<Made extends NewSessionOfClient | undefined>(
     tenant: string,
@@ -214,9 +214,7 @@ export class Sessions {
     return person === undefined ? started : { ...started, tenants: person.tenants, renews: person.renewal !== null };
   }
 
-  /**
-   * Takes the connection from the tenant's share: a client that signs in again and again delays only its own tenant.
-   */
+  /** Uses the tenant's share of connections, so that repeated sign-ins delay only their own tenant. */
   async write<Result>(tenant: string, work: (transaction: DatabaseTransaction) => Promise<Result>): Promise<Result> {
     return await doWork({ tenant, writes: true, timeLimit: requestLimit }, () =>
       inTransaction(this.#db, work, { retries: 3 }),
@@ -224,8 +222,8 @@ export class Sessions {
   }
 
   /**
-   * Ends a session, with the client that was made for it, once the keys have ended that were made in it. `why`: a refusal ends it and
-   * its keys, and not its owner.
+   * Ends a session, with the client that was created for it, once its keys have ended. `why`: a refusal, not the owner,
+   * ends it and its keys.
    */
   async end(
     transaction: DatabaseTransaction,
@@ -263,7 +261,7 @@ function personOf(session: Pick<EndedSession, 'issuer' | 'subject'> | undefined)
   return issuer === null || subject === null ? undefined : { issuer, subject };
 }
 
-/** What the accesses call a session: a part of the hash of its secret, which opens nothing. */
+/** The id of a session in the accesses: a part of its secret's hash, which grants nothing. */
 function sessionNameOf(secretHash: Uint8Array): string {
   return Buffer.from(secretHash).toString('hex').slice(0, 16);
 }
