@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import { createServer, isIPv6, type Server } from 'node:net';
 import type { Listener } from '../core/config/addresses.ts';
-import { OperatorError } from '../core/errors.ts';
+import { codeOf, hasCode, OperatorError } from '../core/errors.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
-import { hasCode } from '../postgres/write-once.ts';
 
 /** What listens on a port, by its setting. */
 const servers = { PORT: 'service', ANNALS_RECORDER_PORT: 'recorder', ANNALS_METRICS_PORT: 'metrics' } as const;
@@ -49,7 +48,7 @@ function faultOfPort(error: unknown, { host, port }: Listener, variable: PortVar
     );
   }
   if (hasCode(error, 'EACCES', 'EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN')) {
-    const code = error instanceof Error && 'code' in error ? error.code : '';
+    const code = codeOf(error) ?? '';
     const see = variable === 'PORT' ? 'HOST and PORT' : variable;
     return new OperatorError(`cannot listen on port ${port} of ${host} (${code}); see ${see}`);
   }

@@ -1,9 +1,8 @@
 import type { Readable } from 'node:stream';
 import type { Config } from '../core/config/config.ts';
-import { OperatorError } from '../core/errors.ts';
+import { hasCode, OperatorError } from '../core/errors.ts';
 import type { BackupManifest } from '../postgres/backup/manifest.ts';
 import { BackupReader } from '../postgres/backup/read-backup.ts';
-import { hasCode } from '../postgres/write-once.ts';
 import { Stopped } from './command.ts';
 import { findSecretKeys } from './open-database.ts';
 

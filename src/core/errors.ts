@@ -79,3 +79,18 @@ export function invalidField(field: string, message: string): AnnalsError {
 export function invalidBody(...details: readonly ErrorDetail[]): AnnalsError {
   return new AnnalsError('validation_violation', 'The request body is not valid.', { details });
 }
+
+/** The code of a failed system call (`ENOENT`), or the SQLSTATE of an error of PostgreSQL; undefined without one. */
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}
+
+/** Whether the error has one of these codes. */
+export function hasCode(error: unknown, ...codes: string[]): boolean {
+  return codes.includes(codeOf(error) ?? '');
+}
+
+/** The message of anything that was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { hasCode } from './errors.ts';
 
 /** The program's files were replaced while it ran: another version was installed over it. */
 export class ProgramReplaced extends Error {
@@ -24,7 +25,7 @@ export async function loadPart<Part>(load: () => Promise<Part>): Promise<Part> {
   try {
     return await load();
   } catch (error) {
-    const isGone = error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND';
+    const isGone = hasCode(error, 'ERR_MODULE_NOT_FOUND');
     throw isGone ? new ProgramReplaced(error) : error;
   }
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { IsolationLevel } from 'kysely';
 import type pg from 'pg';
+import { hasCode } from '../core/errors.ts';
 import type { Database, DatabaseTransaction } from './database.ts';
 import { mayBeMoved } from './tenant-moved.ts';
 
@@ -58,7 +59,7 @@ export async function inPoolTransaction<Result>(
  */
 export function isLostRace(error: unknown): boolean {
   if (mayBeMoved(error)) return true;
-  return error instanceof Error && 'code' in error && (error.code === '40001' || error.code === '40P01');
+  return hasCode(error, '40001', '40P01');
 }
 
 /** Milliseconds. */

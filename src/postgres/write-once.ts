@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { link, open, readFile, rm } from 'node:fs/promises';
+import { hasCode } from '../core/errors.ts';
 
 /**
  * Writes a file if it does not exist. Returns its content: this one, or that of a faster process. Atomic: also after a
@@ -29,11 +30,6 @@ export async function readIfThere(path: string): Promise<string | undefined> {
     if (hasCode(error, 'ENOENT')) return undefined;
     throw error;
   }
-}
-
-/** Whether a system call failed with one of these codes, for example `ENOENT`. */
-export function hasCode(error: unknown, ...codes: string[]): boolean {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' && codes.includes(error.code);
 }
 
 async function writeThrough(path: string, content: string, mode: number): Promise<void> {

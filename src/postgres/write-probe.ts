@@ -1,5 +1,5 @@
+import { hasCode } from '../core/errors.ts';
 import { within } from '../core/fairness/deadline.ts';
-import { hasCode } from './write-once.ts';
 
 interface WriteProbeOptions {
   /** Runs statements on a connection to the database. */

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { JWK } from 'jose';
 import { Type } from 'typebox';
-import { AnnalsError, type ErrorType } from '../../core/errors.ts';
+import { AnnalsError, type ErrorType, hasCode } from '../../core/errors.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json } from '../../http/openapi/answers.ts';
 import { parseQueryString, type QueryParameters } from '../../http/query-parameters.ts';
@@ -108,7 +108,7 @@ function notAForm(): TokenError {
 /** The content type, charset or encoding is not that of a form, which RFC 6749 treats as an error of the form. */
 function isNoForm(error: unknown): boolean {
   if (error instanceof AnnalsError) return error.type === 'unsupported_media_type';
-  return error instanceof Error && 'code' in error && error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE';
+  return hasCode(error, 'FST_ERR_CTP_INVALID_MEDIA_TYPE');
 }
 
 function answerTokenError(error: TokenError, request: FastifyRequest, reply: FastifyReply): FastifyReply {

@@ -1,13 +1,12 @@
 import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Readable } from 'node:stream';
-import { OperatorError } from '../../core/errors.ts';
+import { hasCode, messageOf, OperatorError } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import { foldHistory } from '../../history/upkeep/fold.ts';
 import { foldAlong } from '../../history/upkeep/fold-along.ts';
 import { analyseHistory, buildHistoryIndexes } from '../../history/upkeep/statistics.ts';
 import type { Database } from '../../postgres/database.ts';
-import { hasCode } from '../../postgres/write-once.ts';
 import type { RecordChanges } from '../../recording/change.ts';
 import type { ValueRules } from '../../recording/mapping/mapping.ts';
 import { createRecorder } from '../../recording/record-change.ts';
@@ -164,7 +163,7 @@ async function openInput(file: string, stdin: Readable): Promise<Input | string>
     return { source, share: () => (status.size === 0 ? undefined : source.bytesRead / status.size) };
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return `there is no file ${file}`;
-    return `${file} cannot be opened: ${error instanceof Error ? error.message : String(error)}`;
+    return `${file} cannot be opened: ${messageOf(error)}`;
   }
 }
 

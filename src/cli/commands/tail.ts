@@ -1,13 +1,12 @@
 import { open, readFile, rename } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AnnalsError, OperatorError } from '../../core/errors.ts';
+import { AnnalsError, hasCode, messageOf, OperatorError } from '../../core/errors.ts';
 import { GrowingPause } from '../../core/repeat.ts';
 import type { Feed } from '../../history/feed/feed.ts';
 import { RestoredCursor } from '../../history/feed/feed-cursor.ts';
 import { tlsFailure } from '../../postgres/connections/tls.ts';
 import { isUnreachable } from '../../postgres/connections/unreachable.ts';
-import { hasCode } from '../../postgres/write-once.ts';
 import type { Position } from '../../recording/positions.ts';
 import { parseCommand } from '../arguments.ts';
 import { type Command, type CommandIo, Stopped, UsageError } from '../command.ts';
@@ -183,9 +182,7 @@ async function readCursor(file: string): Promise<string | undefined> {
     return (await readFile(file, 'utf8')).trim() || undefined;
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return undefined;
-    throw new OperatorError(
-      `the cursor file ${file} cannot be read: ${error instanceof Error ? error.message : error}`,
-    );
+    throw new OperatorError(`the cursor file ${file} cannot be read: ${messageOf(error)}`);
   }
 }
 
@@ -202,7 +199,7 @@ async function writeCursor(file: string, cursor: string): Promise<void> {
     }
     await rename(draft, file);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : error;
+    const reason = messageOf(error);
     throw new OperatorError(`the cursor cannot be stored in ${dirname(file)}: ${reason}`);
   }
 }

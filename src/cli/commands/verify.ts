@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
-import { OperatorError } from '../../core/errors.ts';
+import { codeOf, OperatorError } from '../../core/errors.ts';
 import { BundleFault } from '../../proof/bundle/lines.ts';
 import { firstBytes, readBundle } from '../../proof/bundle/read-bundle.ts';
 import { parseVerifierKey } from '../../proof/log/note.ts';
@@ -177,7 +177,7 @@ async function readText(path: string): Promise<string> {
 }
 
 function readFault(path: string, error: unknown): unknown {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const code = codeOf(error) ?? '';
   return ['ENOENT', 'EACCES', 'EISDIR', 'EPERM'].includes(code)
     ? new OperatorError(`cannot read ${path} (${code})`, { cause: error })
     : error;

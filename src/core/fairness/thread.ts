@@ -1,4 +1,5 @@
 import { parentPort, Worker } from 'node:worker_threads';
+import { hasCode } from '../errors.ts';
 
 /** From a thread: it runs; it begins to answer a request; the reply. */
 type ThreadMessage<Reply> = 'started' | 'begun' | { readonly reply: Reply };
@@ -134,7 +135,7 @@ export class Thread<Request, Reply> {
 
 function isTooLarge(error: unknown): boolean {
   if (error instanceof RangeError) return true;
-  return error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
+  return hasCode(error, 'ERR_WORKER_OUT_OF_MEMORY');
 }
 
 /** In a thread: answers its requests, one at a time. The time limit does not include `prepare`. */

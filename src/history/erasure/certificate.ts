@@ -1,10 +1,10 @@
 import { access, constants } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { sql } from 'kysely';
-import { OperatorError } from '../../core/errors.ts';
+import { hasCode, OperatorError } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import type { Database } from '../../postgres/database.ts';
-import { hasCode, writeOnce } from '../../postgres/write-once.ts';
+import { writeOnce } from '../../postgres/write-once.ts';
 import { readLog } from '../../proof/log/log-store.ts';
 import type { Signer } from '../../proof/log/note.ts';
 import type { LogSigner } from '../../proof/log/signer.ts';

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { createZstdDecompress } from 'node:zlib';
-import { OperatorError } from '../../core/errors.ts';
-import { hasCode } from '../write-once.ts';
+import { codeOf, hasCode, OperatorError } from '../../core/errors.ts';
 import {
   authenticationFile,
   type BackupBegin,
@@ -182,7 +181,7 @@ async function* decompressed(input: Readable, signal?: AbortSignal): AsyncGenera
     if (unpack.bytesWritten !== read) throw new OperatorError('The backup was altered: something follows its end.');
   } catch (error) {
     if (hasCode(error, 'Z_BUF_ERROR')) throw new OperatorError('The backup is not complete: it ends too early.');
-    const isOfZstd = error instanceof Error && 'code' in error && String(error.code).startsWith('ZSTD_');
+    const isOfZstd = codeOf(error)?.startsWith('ZSTD_');
     throw isOfZstd ? new OperatorError(noBackup, { cause: error }) : error;
   } finally {
     signal?.removeEventListener('abort', onAbort);

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import { OperatorError } from '../../core/errors.ts';
+import { messageOf, OperatorError } from '../../core/errors.ts';
 import { areFormer, checkFormer, createFormerTables, dropFormerTables } from '../schema/adopt-baseline.ts';
 import { applyIndexedRoutines, applyRoutines } from '../schema/apply-routines.ts';
 import { createLedger, lockLedger } from '../schema/ledger.ts';
@@ -233,7 +233,6 @@ async function run(client: pg.ClientBase, { number, name, checksum, text }: Migr
   try {
     await client.query(text);
   } catch (cause) {
-    const message = cause instanceof Error ? cause.message : String(cause);
-    throw new OperatorError(`The migration ${name} failed: ${message}`, { cause });
+    throw new OperatorError(`The migration ${name} failed: ${messageOf(cause)}`, { cause });
   }
 }

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { OperatorError } from '../../core/errors.ts';
+import { messageOf, OperatorError } from '../../core/errors.ts';
 import { applyRoutines, currentSchema } from '../schema/apply-routines.ts';
 import type { Schema } from '../schema/read-schema.ts';
 import { createForShard } from '../schema/shard-routines.ts';
@@ -33,8 +33,7 @@ async function distributeRoutines(client: pg.ClientBase): Promise<void> {
     try {
       await client.query(`select create_distributed_function($1${where})`, [signature]);
     } catch (cause) {
-      const message = cause instanceof Error ? cause.message : String(cause);
-      throw new OperatorError(`The routine ${signature} cannot be distributed: ${message}`, { cause });
+      throw new OperatorError(`The routine ${signature} cannot be distributed: ${messageOf(cause)}`, { cause });
     }
   }
 }

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { OperatorError } from '../../core/errors.ts';
+import { messageOf, OperatorError } from '../../core/errors.ts';
 
 export interface DistributeTablesOptions {
   /** The number of shards, each with several tenants. Only the first call sets it. */
@@ -65,8 +65,7 @@ async function distributeTable(client: pg.ClientBase, name: string, shards: numb
       ? client.query("select create_distributed_table('tenant', 'tenant', shard_count => $1)", [shards])
       : client.query("select create_distributed_table(quote_ident($1), 'tenant', colocate_with => 'tenant')", [name]));
   } catch (cause) {
-    const message = cause instanceof Error ? cause.message : String(cause);
-    throw new OperatorError(`The table ${name} cannot be distributed: ${message}`, { cause });
+    throw new OperatorError(`The table ${name} cannot be distributed: ${messageOf(cause)}`, { cause });
   }
 }
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import pg from 'pg';
+import { codeOf } from '../../core/errors.ts';
 import { writeOnce } from '../write-once.ts';
 import { giveTo, type Home } from './home.ts';
 
@@ -35,7 +36,7 @@ export async function greet(port: number, password: string): Promise<'ready' | '
     await asOwner(port, password, async () => {});
     return 'ready';
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    const code = codeOf(error);
     if (code === '57P03' || code === '53300') return 'not-yet';
     return code === 'ECONNREFUSED' || code === 'ECONNRESET' ? 'refused' : 'stranger';
   }

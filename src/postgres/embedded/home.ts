@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, chown, mkdir, realpath, rm, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { OperatorError } from '../../core/errors.ts';
-import { hasCode, readIfThere, writeOnce } from '../write-once.ts';
+import { hasCode, OperatorError } from '../../core/errors.ts';
+import { readIfThere, writeOnce } from '../write-once.ts';
 import { findBinaries, programPath } from './binaries.ts';
 import { canEnter, findServerUser, isRoot, type ServerUser, succeedsAs, userWithId } from './server-user.ts';
 

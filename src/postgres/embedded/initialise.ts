@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { appendFile, copyFile, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { OperatorError } from '../../core/errors.ts';
-import { hasCode, readIfThere } from '../write-once.ts';
+import { hasCode, OperatorError } from '../../core/errors.ts';
+import { readIfThere } from '../write-once.ts';
 import { type Binaries, programPath } from './binaries.ts';
 import { clusterPassword, ownerRole, passwordFile } from './credentials.ts';
 import { giveTo, type Home } from './home.ts';

@@ -18,7 +18,7 @@ import { createServer } from 'node:net';
 import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { OperatorError } from '../../core/errors.ts';
+import { hasCode, OperatorError } from '../../core/errors.ts';
 import { readIfThere } from '../write-once.ts';
 import { type Binaries, findBinaries, programPath } from './binaries.ts';
 import { greet } from './credentials.ts';
@@ -273,7 +273,7 @@ export function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+    return hasCode(error, 'EPERM');
   }
 }
 

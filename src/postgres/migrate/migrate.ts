@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { OperatorError } from '../../core/errors.ts';
+import { messageOf, OperatorError } from '../../core/errors.ts';
 import { applyDistributedRoutines } from '../cluster/distribute-routines.ts';
 import { beginSequential, distributeTables } from '../cluster/distribute-tables.ts';
 import { isCopyOfCluster, isDistributed } from '../is-distributed.ts';
@@ -148,8 +148,7 @@ async function run(pool: pg.Pool, migration: Migration, distributed: boolean): P
     try {
       for (const text of distributed ? splitStatements(migration.text) : [migration.text]) await client.query(text);
     } catch (cause) {
-      const message = cause instanceof Error ? cause.message : String(cause);
-      throw new OperatorError(`The migration ${migration.name} failed: ${message}`, { cause });
+      throw new OperatorError(`The migration ${migration.name} failed: ${messageOf(cause)}`, { cause });
     }
     if (distributed) await distributeTables(client);
     return true;

@@ -1,6 +1,5 @@
 import type pg from 'pg';
-import { OperatorError } from '../../core/errors.ts';
-import { hasCode } from '../write-once.ts';
+import { hasCode, messageOf, OperatorError } from '../../core/errors.ts';
 import { bodyOf, createOrReplace, hashRoutines, type Routine, type Schema } from './read-schema.ts';
 
 const kinds: readonly Routine['kind'][] = ['function', 'procedure', 'aggregate'];
@@ -115,16 +114,14 @@ async function dropRoutines(client: pg.ClientBase, keep: readonly string[]): Pro
     try {
       await client.query(`drop routine if exists ${signature}`);
     } catch (cause) {
-      const message = cause instanceof Error ? cause.message : String(cause);
-      throw new OperatorError(`The routine ${signature} cannot be dropped: ${message}`, { cause });
+      throw new OperatorError(`The routine ${signature} cannot be dropped: ${messageOf(cause)}`, { cause });
     }
     await client.query('delete from routine where signature = $1', [signature]);
   }
 }
 
 function faultOf({ file }: Routine, cause: unknown): OperatorError {
-  const message = cause instanceof Error ? cause.message : String(cause);
-  return new OperatorError(`sql/${file} cannot be applied: ${message}`, { cause });
+  return new OperatorError(`sql/${file} cannot be applied: ${messageOf(cause)}`, { cause });
 }
 
 /** A function, procedure or aggregate of the database. */

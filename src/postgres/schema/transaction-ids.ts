@@ -1,7 +1,6 @@
 import type pg from 'pg';
-import { OperatorError } from '../../core/errors.ts';
+import { hasCode, OperatorError } from '../../core/errors.ts';
 import { inPoolTransaction } from '../transaction.ts';
-import { hasCode } from '../write-once.ts';
 import { lockLedger } from './ledger.ts';
 
 type Queryable = pg.ClientBase | pg.Pool;

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
+import { hasCode } from '../../core/errors.ts';
 import type { Database, DatabaseTransaction } from '../database.ts';
 import { inTransaction } from '../transaction.ts';
-import { hasCode } from '../write-once.ts';
 import { refuseHeld } from './tenants.ts';
 
 interface DeleteTenantOptions {

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { createGunzip } from 'node:zlib';
+import { codeOf } from '../../core/errors.ts';
 import { BundleFault, type BundleLine, parseLine } from './lines.ts';
 
 /**
@@ -38,7 +39,7 @@ export async function* readBundle(path: string): AsyncGenerator<BundleLine> {
   try {
     yield* linesOf(isPacked ? stream.pipe(createGunzip()) : stream);
   } catch (error) {
-    if (isPacked && error instanceof Error && 'code' in error && String(error.code).startsWith('Z_')) {
+    if (isPacked && codeOf(error)?.startsWith('Z_')) {
       throw new BundleFault('is packed, and cut or changed', { cause: error });
     }
     throw error;

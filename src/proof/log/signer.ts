@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
-import { OperatorError } from '../../core/errors.ts';
+import { hasCode, OperatorError } from '../../core/errors.ts';
 import { CheckpointFile } from './checkpoint-file.ts';
 import { formatVerifierKey, type Signer, signatureTypes, verifierOf } from './note.ts';
 
@@ -58,7 +58,7 @@ export function makeProofKey(file: string): void {
   try {
     opened = openSync(file, 'wx', 0o600);
   } catch (error) {
-    const exists = error instanceof Error && 'code' in error && error.code === 'EEXIST';
+    const exists = hasCode(error, 'EEXIST');
     throw new OperatorError(exists ? `${file} is there already` : `${file} cannot be made`, { cause: error });
   }
   try {

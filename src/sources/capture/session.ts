@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
+import { codeOf } from '../../core/errors.ts';
 import { TimeSlice } from '../../core/fairness/time-slice.ts';
 import { connectSource } from '../../postgres/source/source.ts';
 import { PostgresTypes } from '../../recording/mapping/postgres-types.ts';
@@ -195,7 +196,7 @@ async function pidOf(client: pg.Client): Promise<number> {
 
 /** A stream error that means a gap. */
 function asGap(error: unknown): GapError | undefined {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const code = codeOf(error);
   // undefined_object: the log needs a publication that did not exist yet, or no longer does.
   if (code === '42704') return new GapError('the slot is older than its publication');
   // object_not_in_prerequisite_state, undefined_file

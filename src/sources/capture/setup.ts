@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { codeOf } from '../../core/errors.ts';
 import { type Source, withSource } from '../../postgres/source/source.ts';
 import { type CatalogueTable, plainTable, readCatalogue } from '../../postgres/source/source-catalogue.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
@@ -126,7 +127,7 @@ function fullIdentities(tables: readonly CatalogueTable[], publication: string, 
 }
 
 function explained(error: unknown, statements: readonly string[]): unknown {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const code = codeOf(error);
   if (code === '42501') {
     return new CaptureError(
       [
@@ -159,7 +160,7 @@ async function databaseOf(client: pg.Client): Promise<string | undefined> {
 
 /** A slot error with its remedy. */
 export function explainedSlotFault(error: unknown): unknown {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const code = codeOf(error);
   if (code === '42501') {
     return new CaptureError(
       'the role of the source URL may not read the log. Let an owner run this with its name, and start again:\n' +

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { hasCode } from '../../core/errors.ts';
 import { type Source, withSource } from '../../postgres/source/source.ts';
 import type { SourceLog } from '../source-log.ts';
 import { CaptureError } from './capture-error.ts';
@@ -88,7 +89,7 @@ export async function dropSlot(client: pg.Client, slot: string): Promise<boolean
 
 /** Whether the slot is read by another process (SQLSTATE object_in_use). */
 export function isInUse(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === '55006';
+  return hasCode(error, '55006');
 }
 
 export interface SourceSystem {

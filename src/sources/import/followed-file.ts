@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
+import { hasCode } from '../../core/errors.ts';
 import { decompressedChunks } from '../../recording/decompress.ts';
 
 /** Maximum bytes of the first line that identify a file besides its inode. */
@@ -62,7 +63,7 @@ export class FollowedFile implements FileNode {
       const node = { device: String(dev), inode: String(ino) };
       return new FollowedFile(handle, { node, of: of ?? node, isCompressed: compressed.test(path) });
     } catch (error) {
-      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+      if (hasCode(error, 'ENOENT')) return undefined;
       throw error;
     }
   }

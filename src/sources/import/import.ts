@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '../../core/errors.ts';
 import type { Outcome, RecordChanges } from '../../recording/change.ts';
 import { decompressedChunks } from '../../recording/decompress.ts';
 import { type Line, LineSplitter } from '../../recording/lines.ts';
@@ -142,7 +143,7 @@ class ImportRun {
   }
 
   #stopped(what: string, cause: unknown): ImportStoppedError {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = messageOf(cause);
     return new ImportStoppedError(`${what}: ${why}`, this.#lines.counts, cause);
   }
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { OperatorError } from '../../core/errors.ts';
+import { codeOf, OperatorError } from '../../core/errors.ts';
 import { GrowingPause } from '../../core/repeat.ts';
 import { BatchTrace, type Tracer } from '../../core/trace.ts';
 import { onceStarted } from '../../postgres/connections/once-started.ts';
@@ -92,7 +92,7 @@ async function openOutbox(client: pg.Client, { mapping, log, lookInterval }: Rel
     await watch.look(client);
     return { mapping, watch, outbox, warn: (message) => log.warn({}, message) };
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    const code = codeOf(error);
     if (code === '42P01' || code === '3F000')
       throw new OperatorError('the source has no outbox: run the SQL of annals outbox there');
     if (code === '42501') throw new OperatorError('the role of the source URL is no member of annals_relay');

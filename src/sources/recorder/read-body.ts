@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { constants, gunzipSync, zstdDecompressSync } from 'node:zlib';
+import { codeOf } from '../../core/errors.ts';
 import { measureJson } from '../../core/json/measure.ts';
 import { kindOf } from '../../core/json/members.ts';
 import { parseOnTape } from '../../core/json/parse.ts';
@@ -143,7 +144,7 @@ function unpack(bytes: Uint8Array, encoding: Encoding, maxLength: number): Uint8
     if (engine.bytesWritten < bytes.length) throw new Error('trailing data after the last frame');
     return buffer;
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    const code = codeOf(error);
     if (code === 'ERR_BUFFER_TOO_LARGE')
       throw new Refusal('longer', 'The request body is too long once it is unpacked.');
     throw new Refusal('unreadable', `The request body is damaged or incomplete ${encoding}.`);

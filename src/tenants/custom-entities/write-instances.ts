@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { hasCode } from '../../core/errors.ts';
 import { threaded } from '../../core/fairness/threads.ts';
 import { refuseLargeDocument } from '../../core/json/measure.ts';
 import { kindOf, objectText } from '../../core/json/members.ts';
 import type { Author } from '../../http/credentials.ts';
-import { hasCode } from '../../postgres/write-once.ts';
 import { projectedJson } from '../../query/json-projection.ts';
 import type { StoredDocument } from '../../recording/documents/document-table.ts';
 import { type OwnDocuments, oldVersion, ownDocuments } from '../../recording/documents/own-documents.ts';

@@ -1,7 +1,6 @@
-import { AnnalsError } from '../../core/errors.ts';
+import { AnnalsError, hasCode } from '../../core/errors.ts';
 import type { Author } from '../../http/credentials.ts';
 import type { Database } from '../../postgres/database.ts';
-import { hasCode } from '../../postgres/write-once.ts';
 import { ownDocuments } from '../../recording/documents/own-documents.ts';
 import { nameOfDocument } from './document.ts';
 import { foreignKeyViolation, typeNoun } from './refusals.ts';
