@@ -43,8 +43,8 @@ export interface BoundedResponse {
   /** At most `limits.bytes`. */
   readonly body: Buffer;
   readonly peer: string;
-  /** Whether the body is not whole: it reached a limit, or the connection was lost. */
-  readonly isCut: boolean;
+  /** Why the body is not whole: it reached a limit, or the connection was lost. */
+  readonly cut: 'bytes' | 'time' | 'connection' | undefined;
 }
 
 /** No response began. */
@@ -159,14 +159,14 @@ export class HttpClient {
     try {
       const { response, peer, release } = await this.open(url, { ...request, signal: stop });
       const { statusCode: status = 0, headers } = response;
-      const read = await readBounded(response, bytes);
+      const { body, cut } = await readBounded(response, bytes);
       release();
-      return { status, headers, peer, ...read };
+      return { status, headers, peer, body, cut: cut === 'connection' && isLate ? 'time' : cut };
     } catch (error) {
       if (!(error instanceof NoResponse)) throw error;
       if (isLate) throw new NoResponse('timeout', { peer: error.peer, cause: error });
       const left = time - (performance.now() - startedAt);
-      if (!error.isReused || stop.aborted || left <= 0) throw error;
+      if (error.reason !== 'closed' || !error.isReused || stop.aborted || left <= 0) throw error;
       return await this.send(url, request, { time: left, bytes });
     } finally {
       clearTimeout(timer);
@@ -233,7 +233,7 @@ function connectionOf(request: ClientRequest, isSecure: boolean, patience: numbe
 }
 
 /** Resolves with at most `limit` bytes, also if the response fails. */
-function readBounded(response: IncomingMessage, limit: number): Promise<Pick<BoundedResponse, 'body' | 'isCut'>> {
+function readBounded(response: IncomingMessage, limit: number): Promise<Pick<BoundedResponse, 'body' | 'cut'>> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let length = 0;
@@ -245,7 +245,7 @@ function readBounded(response: IncomingMessage, limit: number): Promise<Pick<Bou
     response.on('error', () => {});
     response.once('close', () => {
       const body = Buffer.concat(chunks).subarray(0, limit);
-      resolve({ body, isCut: length > limit || !response.complete });
+      resolve({ body, cut: length > limit ? 'bytes' : response.complete ? undefined : 'connection' });
     });
   });
 }

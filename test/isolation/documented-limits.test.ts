@@ -293,7 +293,10 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['Threads, in a process', `documents of more than ${grouped(maxInlineCharacters)} characters`],
   ['Threads, in a process', waitingCalls],
   ['A regular expression', `${kibibytes(charactersOfPart)} of names`],
-  ['A body of the recorder, in a thread', seconds(maxBodyTime)],
+  [
+    'Threads for bodies of the recorder',
+    `One less than cores, ${minThreads} to ${maxThreads}; of one tenant half. ${seconds(maxBodyTime)} for one body`,
+  ],
   ['One check against a JSON Schema', seconds(maxSchemaCheck)],
   ['Faults of a request that an answer lists', `the first ${maxDetails}`],
   [

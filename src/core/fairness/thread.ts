@@ -104,7 +104,6 @@ export class Thread<Request, Reply> {
         void this.#started.then(() => {
           // The request may have timed out, and the thread may serve another one.
           if (this.#settle !== settle) return;
-          clearTimeout(timer);
           try {
             this.#worker.postMessage(request);
           } catch (error) {

@@ -40,6 +40,8 @@ export interface ThreadPoolOptions {
   readonly memory?: number;
   /** Maximum number of calls of one tenant that wait; more are refused with 429. */
   readonly waiting?: number;
+  /** The name of the threads in metrics and refusals. */
+  readonly name?: string;
 }
 
 /**
@@ -52,9 +54,14 @@ export class ThreadPool {
   readonly #places: Semaphore;
   readonly #idle: Thread<ThreadCall, ThreadOutcome>[] = [];
 
-  constructor({ size = defaultThreads(), memory = 512, waiting = maxWaitingCalls }: ThreadPoolOptions = {}) {
+  constructor({
+    size = defaultThreads(),
+    memory = 512,
+    waiting = maxWaitingCalls,
+    name = threadsName,
+  }: ThreadPoolOptions = {}) {
     this.#memory = memory;
-    this.#places = new Semaphore({ places: size, maxWaitingOfTenant: waiting, name: threadsName });
+    this.#places = new Semaphore({ places: size, maxWaitingOfTenant: waiting, name });
   }
 
   /**
@@ -103,7 +110,7 @@ export class ThreadPool {
       const outcome = await thread.ask(call, timeLimit);
       if ('result' in outcome) return outcome.result;
       if ('refusal' in outcome) throw refusalOf(outcome.refusal);
-      throw outcome.error instanceof RangeError ? new ThreadLost(true, outcome.error) : outcome.error;
+      throw isExhausted(outcome.error) ? new ThreadLost(true, outcome.error) : outcome.error;
     } finally {
       if (!thread.ended) this.#idle.push(thread);
     }
@@ -115,11 +122,13 @@ export class ThreadPool {
   }
 }
 
-/** The name of the threads in metrics and refusals. */
-export const threadsName = 'long computations in threads';
+const threadsName = 'long computations in threads';
 const workerFile = threadFile(import.meta.url, 'threaded-worker');
 
-/** The threads of the process, for all work that would block its event loop. */
+/**
+ * The threads of the process for all short work that would block its event loop. Work that may take many seconds has
+ * threads of its own: other tenants' short calls would wait behind it.
+ */
 export const threads = new ThreadPool();
 
 /** A function that runs in a thread if its arguments are long. `here` runs it in the caller's thread. */
@@ -162,12 +171,20 @@ export function threaded<Args extends readonly unknown[], Result>(
   return Object.assign(callWhereFit, { here: call, callOf });
 }
 
-/** In a thread that has loaded the module: calls its function. */
+/** In a thread: loads the module, and calls its function. */
 export async function callInThread({ module, name, args }: ThreadCall): Promise<unknown> {
+  await import(module);
   const call = functions.get(name);
   if (call === undefined) throw new Error(`${module} makes no function ${name}`);
   // The types were checked at the call of the same function.
   return call(...(args as never[]));
+}
+
+/** Whether V8 ran out of stack or of memory for one value. */
+function isExhausted(error: unknown): boolean {
+  return (
+    error instanceof RangeError && /call stack|string length|array (?:buffer|length)|allocation/i.test(error.message)
+  );
 }
 
 function refusalOf({ type, message, details, headers }: Extract<ThreadOutcome, { refusal: unknown }>['refusal']) {

@@ -82,24 +82,19 @@ async function post(
   body: string,
   signal: AbortSignal,
 ): Promise<{ status: number; text: string } | string> {
+  const late = `did not answer in ${witnessAnswer.time / 1000} s`;
   try {
     const headers = { 'content-type': 'text/plain; charset=utf-8' };
-    const {
-      status,
-      body: answer,
-      isCut,
-    } = await client.send(new URL(`${url}/add-checkpoint`), { headers, body, signal }, witnessAnswer);
-    if (isCut)
-      return answer.length === witnessAnswer.bytes
-        ? `answered with more than ${witnessAnswer.bytes} bytes`
-        : 'could not be reached';
+    const address = new URL(`${url}/add-checkpoint`);
+    const { status, body: answer, cut } = await client.send(address, { headers, body, signal }, witnessAnswer);
+    signal.throwIfAborted();
+    if (cut === 'bytes') return `answered with more than ${witnessAnswer.bytes} bytes`;
+    if (cut !== undefined) return cut === 'time' ? late : 'could not be reached';
     return { status, text: answer.toString() };
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof NoResponse && error.reason === 'timeout')
-      return `did not answer in ${witnessAnswer.time / 1000} s`;
-    return 'could not be reached';
+    return error instanceof NoResponse && error.reason === 'timeout' ? late : 'could not be reached';
   }
 }
 
-const client = new HttpClient();
+const client = new HttpClient({ connectTimeout: witnessAnswer.time });

@@ -133,7 +133,7 @@ type SendResult =
 /** Milliseconds, and the bytes of an answer with the reasons of 2,000 rejected changes. */
 const recorderAnswer = { time: 120_000, bytes: 16 * 1024 * 1024 };
 
-const http = new HttpClient();
+const http = new HttpClient({ connectTimeout: 10_000 });
 
 /** Maximum milliseconds of Retry-After that are honored. */
 const maxRetryAfter = 300_000;
@@ -173,7 +173,7 @@ export class RecorderClient {
     if (answer.status === 422) return { kind: 'refused', message: messageOf(answer.body) };
     // A 400 with `rejected`: all changes were rejected, and the recorder stored them.
     const { rejected } = answer.body;
-    const hasCounts = Array.isArray(rejected);
+    const hasCounts = rejected !== undefined;
     if (answer.status !== 200 && !(answer.status === 400 && hasCounts)) throw refusal(answer);
     if (!hasCounts) throw new RecorderError('the recorder answers something else than counts: check the URL of --to');
     return { kind: 'taken', rejected: rejected.map(({ index = 0, reason = '' }) => ({ index, reason })) };
@@ -199,12 +199,15 @@ export class RecorderClient {
     try {
       const all = { ...headers, ...traceHeaders(), authorization: this.#authorization };
       response = await http.send(address, { headers: all, body }, recorderAnswer);
-      if (response.isCut) throw new Error('the answer was cut');
+      // The recorder is idempotent: fewer lines have a shorter answer.
+      if (response.cut === 'bytes') return { status: 413, body: {} };
+      if (response.cut !== undefined) throw new Error('the answer was cut');
     } catch (error) {
       throw new RecorderBusyError('the recorder does not answer', undefined, { cause: error });
     }
     const { status } = response;
-    if (status === 429 || status >= 500) {
+    // A redirect is not followed; a page for maintenance may be one.
+    if (status === 429 || status >= 500 || (status >= 300 && status <= 399)) {
       const wait = retryAfterOf(response);
       throw new RecorderBusyError(`the recorder answers ${status}`, wait && Math.min(wait, maxRetryAfter));
     }
@@ -222,13 +225,21 @@ interface Answer {
   };
 }
 
-/** Empty if it is not a JSON object. */
+/** The members that have the type they should have: another server may answer. */
 function bodyOf(text: string): Answer['body'] {
+  let value: Record<string, unknown>;
   try {
-    return Object(JSON.parse(text));
+    value = Object(JSON.parse(text));
   } catch {
     return {};
   }
+  const { rejected, scope, error, message } = value;
+  return {
+    ...(Array.isArray(rejected) && { rejected: rejected.map((item) => Object(item)) }),
+    ...(typeof scope === 'string' && { scope }),
+    ...(typeof error === 'object' && error !== null && { error }),
+    ...(typeof message === 'string' && { message }),
+  };
 }
 
 function refusal({ status, body }: Answer): RecorderError {

@@ -1,6 +1,6 @@
 import { AnnalsError } from '../../core/errors.ts';
 import { ThreadLost } from '../../core/fairness/thread.ts';
-import { type ThreadPool, threaded, threads } from '../../core/fairness/threads.ts';
+import { ThreadPool, threaded } from '../../core/fairness/threads.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { mappingOfCheckedText } from '../../recording/mapping/mapping-of-file.ts';
 import { Refusal, type RefusalKind } from './limits.ts';
@@ -8,6 +8,8 @@ import { type BodyRequest, type ReadBody, readBody } from './read-body.ts';
 
 /** Milliseconds of a thread for one body. */
 export const maxBodyTime = 30_000;
+
+export const bodyThreadsName = 'bodies of changes at work';
 
 type BodyToRead = Omit<BodyRequest, 'mapping'>;
 type BodyOutcome = ReadBody | { readonly refusal: RefusalKind; readonly message: string };
@@ -18,7 +20,7 @@ export class BodyReader {
   readonly #threads: Pick<ThreadPool, 'call'>;
 
   /** `mapping` is the text of the mapping's file, which was checked before. */
-  constructor(mapping: string | undefined, pool: Pick<ThreadPool, 'call'> = threads) {
+  constructor(mapping: string | undefined, pool: Pick<ThreadPool, 'call'> = new ThreadPool({ name: bodyThreadsName })) {
     this.#mapping = mapping;
     this.#threads = pool;
   }

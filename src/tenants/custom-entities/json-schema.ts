@@ -1,6 +1,7 @@
 import { isMainThread } from 'node:worker_threads';
 import { type ErrorObject, str, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { LRUCache } from 'lru-cache';
 import { RE2JS } from 're2js';
 import type { ErrorDetail } from '../../core/errors.ts';
 import { threaded } from '../../core/fairness/threads.ts';
@@ -11,11 +12,15 @@ export type SchemaReply = { readonly details: readonly ErrorDetail[] } | { reado
 
 /** Max. reported errors. */
 const maxDetails = 100;
-const maxCompiledSchemas = 500;
 const dialects = [undefined, 'https://json-schema.org/draft/2020-12/schema'];
 
 /** By the text of the schema, which changes with its type's version. */
-const compiled = new Map<string, ValidateFunction>();
+const compiled = new LRUCache<string, ValidateFunction>({
+  max: 500,
+  // Characters of schemas: a thread's memory is shared with other work.
+  maxSize: 4 * 1024 * 1024,
+  sizeCalculation: (_validate, schema) => schema.length,
+});
 const metaSchema = new Ajv2020({ strict: false, validateFormats: false, logger: false, allErrors: true });
 
 class SchemaFault extends Error {
@@ -48,12 +53,12 @@ if (!isMainThread) checkWithSchema.here('{"type":"object"}', '{}');
 
 function compile(text: string): ValidateFunction {
   const schema = JSON.parse(text);
-  if (!dialects.includes(schema.$schema?.replace?.(/#$/, ''))) {
+  const { $schema: dialect } = schema;
+  if (!dialects.includes(typeof dialect === 'string' ? dialect.replace(/#$/, '') : dialect)) {
     throw new SchemaFault([{ field: '$schema', message: `must be ${dialects[1]}` }]);
   }
   if (metaSchema.validateSchema(schema) !== true) throw new SchemaFault(detailsOf(metaSchema.errors ?? []));
   const validate = compileSafely(schema);
-  if (compiled.size >= maxCompiledSchemas) compiled.delete(compiled.keys().next().value ?? '');
   compiled.set(text, validate);
   return validate;
 }

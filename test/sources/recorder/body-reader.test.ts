@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest';
 import { shareFigures } from '../../../src/core/fairness/semaphore.ts';
 import { ThreadLost } from '../../../src/core/fairness/thread.ts';
-import { maxWaitingCalls, minThreads, ThreadPool, threadsName } from '../../../src/core/fairness/threads.ts';
+import { maxWaitingCalls, minThreads, ThreadPool } from '../../../src/core/fairness/threads.ts';
 import { doWork } from '../../../src/core/fairness/work.ts';
-import { BodyReader, maxBodyTime } from '../../../src/sources/recorder/body-reader.ts';
+import { BodyReader, bodyThreadsName, maxBodyTime } from '../../../src/sources/recorder/body-reader.ts';
 import type { ReadBody } from '../../../src/sources/recorder/read-body.ts';
 
 /** The fewest that a recorder has: each takes its time to start. */
 const threads = minThreads;
 const half = threads / 2;
-const reader = new BodyReader(undefined, new ThreadPool({ size: threads }));
+const reader = new BodyReader(undefined, new ThreadPool({ size: threads, name: bodyThreadsName }));
 
 /** Reads a body with so many changes. */
 async function read(tenant: string, changes = 1): Promise<ReadBody | 'longer'> {
@@ -31,7 +31,7 @@ async function read(tenant: string, changes = 1): Promise<ReadBody | 'longer'> {
 
 /** Bodies that have a thread, and bodies that wait for one. */
 function bodies(): { taken: number; waiting: number } {
-  const { taken, waiting } = shareFigures().find(({ name }) => name === threadsName) ?? {};
+  const { taken, waiting } = shareFigures().find(({ name }) => name === bodyThreadsName) ?? {};
   return { taken: taken ?? 0, waiting: waiting ?? 0 };
 }
 

@@ -164,6 +164,21 @@ describe('instances satisfy the schema of their type', () => {
     expect((await client.post(path, {})).status).toBe(400);
     expect((await client.post(path, '{"toString":1,"constructor":2}')).status).toBe(201);
   });
+
+  test('uniqueItems compares whole values, also of many items', async () => {
+    const path = await typeWith({ properties: { list: { uniqueItems: true } } });
+    expect(
+      await client.post(path, {
+        list: [
+          { a: 1, b: [2] },
+          { b: [2], a: 1 },
+        ],
+      }),
+    ).toMatchObject({ status: 400 });
+    expect((await client.post(path, { list: [1, '1', true, 'true', null, {}, []] })).status).toBe(201);
+    const many = Array.from({ length: 99_000 }, (_, index) => index);
+    expect((await client.post(path, { list: many })).status).toBe(201);
+  });
 });
 
 describe('schemas that are refused', () => {
@@ -195,6 +210,12 @@ describe('schemas that are refused', () => {
 });
 
 describe('hostile schemas', () => {
+  test.each([{ replace: 1 }, 7, null, []])('a $schema that is no text: %j', async ($schema) => {
+    types += 1;
+    const made = await client.post('', { id: `T${types}`, name: { en: 'T' }, jsonSchema: { $schema } });
+    expect(made).toMatchObject({ status: 400, body: { type: 'validation_violation' } });
+  });
+
   test('no text in a schema becomes code', async () => {
     const hostile = `"+process.exit(1)+"\`\${process.exit(1)}\`');process.exit(1)//\\u2028`;
     const path = await typeWith({
