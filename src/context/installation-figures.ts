@@ -172,14 +172,14 @@ function capturePosition(db: Database): DatabaseFigure {
 /** Measures the pending rows in the outbox of a source. */
 export function measureRelay(metrics: Metrics, source: Source): void {
   let client: pg.Client | undefined;
-  let time = 0;
+  let attempts = 0;
   measureDatabase(metrics, {
     up: 'annals_relay_source_up',
     begin: async () => {
-      time += 1;
-      const asked = time;
+      attempts += 1;
+      const attempt = attempts;
       const connected = await connectSource(source, 'transactions');
-      if (asked !== time) {
+      if (attempt !== attempts) {
         // The source timed out before it answered.
         await connected.end();
         return;
@@ -203,7 +203,7 @@ export function measureRelay(metrics: Metrics, source: Source): void {
       // The driver closes the socket if a statement is still running.
       client?.end().catch(() => {});
       client = undefined;
-      time += 1;
+      attempts += 1;
     },
   });
 }

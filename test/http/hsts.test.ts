@@ -26,5 +26,5 @@ test.each<[string, Record<string, string>, string | null]>([
 
 test('another value of ANNALS_HSTS is a fault', () => {
   expect(() => readConfig({ ANNALS_HSTS: 'on' })).toThrow(ConfigError);
-  expect(() => readConfig({ ANNALS_HSTS: 'on' })).toThrow('ANNALS_HSTS must be off, host, subdomains');
+  expect(() => readConfig({ ANNALS_HSTS: 'on' })).toThrow('ANNALS_HSTS must be one of off, host, subdomains');
 });

@@ -17,7 +17,7 @@ export interface ReadsOfHour extends Pick<Credentials, 'tenant' | 'clientId' | '
 /** An answered read of the history. */
 export interface AnsweredRead extends Pick<ReadsOfHour, 'tenant' | 'clientId' | 'clientName' | 'person'> {
   readonly kind: string;
-  /** Left out: unknown or not stored. */
+  /** Undefined: unknown or not stored. */
   readonly caller?: Caller | undefined;
 }
 

@@ -47,16 +47,16 @@ export const maxKeyRate = 999_999;
 export interface KeyDescription {
   readonly tenant: string;
   readonly scopes: readonly string[];
-  /** As `provider/model`; left out: all models of the tenant. */
+  /** As `provider/model`; default: all models of the tenant. */
   readonly models?: readonly string[] | undefined;
-  /** Requests per second; left out: the tenant's limit. */
+  /** Requests per second; default: the tenant's limit. */
   readonly rate?: number | undefined;
-  /** Left out: its id. */
+  /** Default: its id. */
   readonly name?: string | undefined;
   readonly restriction?: Restriction | undefined;
-  /** Milliseconds; left out: no expiry. */
+  /** Milliseconds; default: no expiry. */
   readonly lifetime?: number | undefined;
-  /** Left out: created by an operator. */
+  /** Undefined: created by an operator. */
   readonly madeBy?: KeyMaker | undefined;
 }
 

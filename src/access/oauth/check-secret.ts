@@ -5,7 +5,7 @@ import type { Attempt, GuessLimiter } from './guess-limiter.ts';
 import { TokenError } from './token-error.ts';
 
 /**
- * The client with the id and secret. Rejects with an AccessTokenFault where there is none, and with rate_limit_exceeded
+ * The client with the id and secret. Rejects with an AccessTokenFault if there is none, and with rate_limit_exceeded
  * (429) after too many failures from the address.
  */
 export type CheckSecret = (client: {

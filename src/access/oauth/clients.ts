@@ -21,9 +21,9 @@ export interface ClientDescription {
   tenant: string;
   /** Space-separated. */
   scope: string;
-  /** Left out: the client id. */
+  /** Default: the client id. */
   name?: string | undefined;
-  /** Limits what it sees of the change history. Left out: everything that its scopes permit. */
+  /** Limits what it sees of the change history. Default: everything that its scopes permit. */
   restriction?: Restriction | undefined;
 }
 

@@ -97,7 +97,7 @@ export function createGrant(options: {
   };
 }
 
-/** The requested scopes in their order, by default all of the client. Undefined where the client lacks one. */
+/** The requested scopes in their order, by default all of the client. Undefined if the client lacks one. */
 function grantedScopes(tenant: string, scopes: Scope[], requested: string[] = []): Scope[] | undefined {
   // A client may send the `scope` of an earlier response, which ends with the tenant.
   const named = requested.filter((name) => name !== `tenant=${tenant}`);

@@ -14,7 +14,7 @@ const maxEntries = 10_000;
 
 export interface Attempt {
   address: string;
-  /** Left out: a one-time secret, which names no client. */
+  /** Undefined: a one-time secret, which names no client. */
   clientId?: string;
   clientSecret?: string;
 }
@@ -124,13 +124,13 @@ class PendingAttempts {
     if (attempts.count === 0) this.#ofAddress.delete(address);
   }
 
-  /** Resolves when one of them ends; undefined where there is none. */
+  /** Resolves when one of them ends; undefined if there is none. */
   nextEnd(address: string): Promise<void> | undefined {
     return this.#ofAddress.get(address)?.nextEnd.promise;
   }
 }
 
-/** Undefined where no client can have the id: not a guess, and possibly too long to keep. */
+/** Undefined if no client can have the id: not a guess, and possibly too long to keep. */
 function clientAndAddress({ clientId, address }: Attempt): string | undefined {
   return clientId === undefined || tenantOfClientId(clientId) === undefined
     ? undefined

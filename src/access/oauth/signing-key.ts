@@ -27,7 +27,7 @@ export async function generateSigningKey(sealer: Sealer, createdAt: Date, retire
 }
 
 /**
- * Opens a stored key; undefined where no secret key opens it. Derives the public key from the sealed private key, so
+ * Opens a stored key; undefined if no secret key opens it. Derives the public key from the sealed private key, so
  * that write access to the database is not enough to plant one.
  */
 export async function openSigningKey(sealer: Sealer, stored: StoredSigningKey): Promise<SigningKey | undefined> {

@@ -19,7 +19,7 @@ const maxAgeForVerifying = 60_000;
 const minTimeBetweenLoads = 250;
 
 export interface SigningKeys {
-  /** The key to sign with, created where there is none or the last one has retired. */
+  /** The key to sign with, created if there is none or the last one has retired. */
   toSign(): Promise<SigningKey>;
   /** The key with that id. Reads an unknown one from the database, because another process may have created it. */
   toVerify(kid: string): SigningKey | undefined | Promise<SigningKey | undefined>;
@@ -35,7 +35,7 @@ export interface SigningKeysOptions {
   now: () => number;
   /** Milliseconds of a monotonic clock. */
   elapsed: () => number;
-  /** Called where no secret key opens a stored key. This process refuses its tokens. */
+  /** Called if no secret key opens a stored key. This process refuses its tokens. */
   onUnreadableKey: (kid: string) => void;
 }
 

@@ -7,7 +7,7 @@ export interface Person {
   readonly issuer: string;
   readonly subject: string;
   readonly claims: Claims;
-  /** Requests the claims again; undefined where the provider issues none. */
+  /** Requests the claims again; undefined if the provider issues none. */
   readonly refreshToken: string | undefined;
   /** The signed token, as a hint when the person signs out at the provider. */
   readonly idToken: string | undefined;
@@ -22,14 +22,14 @@ export interface Checks {
   readonly verifier: string;
 }
 
-/** The company's OpenID provider. Every method rejects where the provider is unreachable or its response is invalid. */
+/** The company's OpenID provider. Every method rejects if the provider is unreachable or its response is invalid. */
 export interface IdentityProvider {
   /** The URL of the sign-in page. */
   begin(): Promise<{ url: URL; checks: Checks }>;
-  /** The person of a callback URL; undefined where its code is not the provider's or was used before. */
+  /** The person of a callback URL; undefined if its code is not the provider's or was used before. */
   finish(callback: URL, checks: Checks): Promise<Person | 'declined' | undefined>;
   /**
-   * The person with current claims; undefined where the provider ended the sign-in. `onReplaced` gets the replacing
+   * The person with current claims; undefined if the provider ended the sign-in. `onReplaced` gets the replacing
    * refresh token before the renewal settles, even if it rejects: the provider may no longer accept the old one.
    */
   renew(
@@ -37,7 +37,7 @@ export interface IdentityProvider {
     subject: string,
     onReplaced?: (refreshToken: string) => void,
   ): Promise<Person | undefined>;
-  /** The provider's sign-out URL; undefined where it has none. */
+  /** The provider's sign-out URL; undefined if it has none. */
   signOutUrl(idToken: string | undefined): Promise<URL | undefined>;
 }
 
@@ -244,7 +244,7 @@ const unknownAuthority = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
 
-/** Adds advice where the certificate's authority is unknown to Node, such as a company's own. */
+/** Adds advice if the certificate's authority is unknown to Node, such as a company's own. */
 function withAdvice(error: unknown): unknown {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const { code } = cause as NodeJS.ErrnoException;

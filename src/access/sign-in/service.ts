@@ -22,12 +22,12 @@ export interface AdmittedPerson {
   readonly admissions: Admissions;
 }
 
-/** Sign-in with a company account (contract 18). Every method rejects where the provider is unreachable. */
+/** Sign-in with a company account (contract 18). Every method rejects if the provider is unreachable. */
 export interface PeopleSignIn {
   begin: IdentityProvider['begin'];
-  /** Undefined where the code is not the provider's or was used before. */
+  /** Undefined if the code is not the provider's or was used before. */
   finish(callback: URL, checks: Checks): Promise<AdmittedPerson | SignInRefusal | undefined>;
-  /** Renews the sign-in; undefined where the provider ended it. `onReplaced`: see `IdentityProvider`. */
+  /** Renews the sign-in; undefined if the provider ended it. `onReplaced`: see `IdentityProvider`. */
   renew(
     refreshToken: string,
     subject: string,

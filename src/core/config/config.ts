@@ -11,16 +11,15 @@ import { type OidcSettings, readOidcSettings } from './oidc-settings.ts';
 import { readTraceSettings, type TraceSettings } from './trace-settings.ts';
 import {
   databaseUrlFault,
+  eitherOf,
   Fault,
   type HstsScope,
   howToMakeKey,
-  type LogLevel,
-  parseHsts,
-  parseLogLevel,
+  hstsScopes,
+  logLevels,
+  oneOf,
   parseMailAddress,
-  parseOnOff,
   parseSecretKeys,
-  parseSwitch,
   parseToken,
   parseWorkers,
   urlWith,
@@ -66,7 +65,7 @@ export interface Config {
   proofPolicyFile: string | undefined;
   /** Processes on the one port; `max`: one for each core. */
   workers: number | 'max';
-  logLevel: LogLevel;
+  logLevel: (typeof logLevels)[number];
   sharedProviderToken: string | undefined;
   completionModel: string;
   completionMaxTokens: number;
@@ -146,10 +145,14 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     baseUrl,
     corsOrigins: parsed('ANNALS_CORS_ORIGINS', parseOrigins, ['*']),
     // Below a path the host is shared with others.
-    hsts: parsed('ANNALS_HSTS', parseHsts, baseUrl === undefined || new URL(baseUrl).pathname === '/' ? 'host' : 'off'),
+    hsts: parsed(
+      'ANNALS_HSTS',
+      oneOf(hstsScopes),
+      baseUrl === undefined || new URL(baseUrl).pathname === '/' ? 'host' : 'off',
+    ),
     trustedProxies: parsed('ANNALS_TRUSTED_PROXIES', parseProxies, ['loopback']),
     tenantRate: parsed('ANNALS_TENANT_RATE', wholeNumber(1, 1_000_000), undefined),
-    consoleInsecure: parsed('ANNALS_CONSOLE_INSECURE', parseSwitch, false),
+    consoleInsecure: parsed('ANNALS_CONSOLE_INSECURE', eitherOf('true', 'false'), false),
     oidc: readOidcSettings({ text, parsed }, baseUrl, (fault) => faults.push(fault)),
     recorder: parsed('ANNALS_RECORDER_PORT', (value) => parseListener(value, host), undefined),
     metrics: parsed('ANNALS_METRICS_PORT', (value) => parseListener(value, host), undefined),
@@ -158,7 +161,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     proofKeyFile: text('ANNALS_PROOF_KEY_FILE'),
     proofPolicyFile: text('ANNALS_PROOF_POLICY'),
     workers: parsed('ANNALS_WORKERS', parseWorkers, 1),
-    logLevel: parsed('LOG_LEVEL', parseLogLevel, 'info'),
+    logLevel: parsed('LOG_LEVEL', oneOf(logLevels), 'info'),
     sharedProviderToken: parsed('ANNALS_SHARED_PROVIDER_TOKEN', parseToken, undefined),
     completionModel: text('ANNALS_COMPLETION_MODEL') ?? 'gpt-5.4-mini',
     completionMaxTokens: parsed('ANNALS_COMPLETION_MAX_TOKENS', wholeNumber(1, 1_000_000), 4096),
@@ -168,7 +171,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
       anthropic: parsed('ANTHROPIC_BASE_URL', parseBaseUrl, undefined),
       google: parsed('GOOGLE_BASE_URL', parseBaseUrl, undefined),
     },
-    deliveries: parsed('ANNALS_DELIVERIES', parseOnOff, true),
+    deliveries: parsed('ANNALS_DELIVERIES', eitherOf('on', 'off'), true),
     deliveryAllow: parsed('ANNALS_DELIVERY_ALLOW', parseAllowedOfTenants, new Map<string, readonly AllowedAddress[]>()),
     s3Unconditional: parsed('ANNALS_S3_UNCONDITIONAL', parseHosts, []),
     selfHostedAllow: parsed('ANNALS_SELF_HOSTED_ALLOW', parseAllowedAddresses, []),

@@ -1,4 +1,4 @@
-import { type EnvironmentReader, Fault, urlWith } from './values.ts';
+import { type EnvironmentReader, Fault, oneOf, urlWith } from './values.ts';
 
 /** The export of traces, in the terms of OpenTelemetry's specification. */
 export interface TraceSettings {
@@ -29,7 +29,7 @@ export function readTraceSettings({ text, parsed }: EnvironmentReader): TraceSet
   const own = parsed('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', parseUrl, undefined);
   const headers = parsed('OTEL_EXPORTER_OTLP_HEADERS', parsePairs, {});
   const resource = parsed('OTEL_RESOURCE_ATTRIBUTES', parsePairs, {});
-  const sampler = parsed('OTEL_TRACES_SAMPLER', parseSampler, 'parentbased_always_on' as const);
+  const sampler = parsed('OTEL_TRACES_SAMPLER', oneOf(samplers), 'parentbased_always_on' as const);
   const ratio = parsed('OTEL_TRACES_SAMPLER_ARG', parseRatio, 1);
   const url = own ?? (base === undefined ? undefined : `${base.replace(/\/+$/, '')}/v1/traces`);
   if (url === undefined || text('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return undefined;
@@ -42,10 +42,6 @@ export function readTraceSettings({ text, parsed }: EnvironmentReader): TraceSet
     ratio,
     attributes: service === undefined ? attributes : { ...attributes, 'service.name': service },
   };
-}
-
-function parseSampler(value: string): Sampler | Fault {
-  return samplers.find((sampler) => sampler === value) ?? new Fault(`must be one of ${samplers.join(', ')}`);
 }
 
 function parseRatio(value: string): number | Fault {

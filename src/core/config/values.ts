@@ -19,9 +19,19 @@ export function tlsFault(url: string): string | undefined {
   return undefined;
 }
 
-const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+/** Of Strict-Transport-Security. */
+export const hstsScopes = ['off', 'host', 'subdomains'] as const;
+export type HstsScope = (typeof hstsScopes)[number];
 
-export type LogLevel = (typeof logLevels)[number];
+export function oneOf<const Value extends string>(values: readonly Value[]): (value: string) => Value | Fault {
+  const fault = new Fault(`must be one of ${values.join(', ')}`);
+  return (value) => values.find((known) => known === value) ?? fault;
+}
+
+export function eitherOf(yes: string, no: string): (value: string) => boolean | Fault {
+  return (value) => (value === yes || value === no ? value === yes : new Fault(`must be ${yes} or ${no}`));
+}
 
 export const howToMakeKey =
   'make one with "openssl rand -base64 32" or ' +
@@ -50,28 +60,6 @@ export function parseWorkers(value: string): number | 'max' | Fault {
   if (value === 'max') return value;
   const number = wholeNumber(1, maxWorkers)(value);
   return number instanceof Fault ? new Fault(`${number.message}, or max for one for each core`) : number;
-}
-
-export function parseSwitch(value: string): boolean | Fault {
-  if (value === 'true' || value === 'false') return value === 'true';
-  return new Fault('must be true or false');
-}
-
-export function parseOnOff(value: string): boolean | Fault {
-  if (value === 'on' || value === 'off') return value === 'on';
-  return new Fault('must be on or off');
-}
-
-/** The scope of Strict-Transport-Security. */
-export type HstsScope = (typeof hstsScopes)[number];
-const hstsScopes = ['off', 'host', 'subdomains'] as const;
-
-export function parseHsts(value: string): HstsScope | Fault {
-  return hstsScopes.find((scope) => scope === value) ?? new Fault(`must be ${hstsScopes.join(', ')}`);
-}
-
-export function parseLogLevel(value: string): LogLevel | Fault {
-  return logLevels.find((level) => level === value) ?? new Fault(`must be one of ${logLevels.join(', ')}`);
 }
 
 export function parseToken(value: string): string | Fault {

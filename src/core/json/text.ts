@@ -228,7 +228,7 @@ export function hashOfEscapedKey(bytes: Buffer, start: number, end: number): num
 }
 
 /**
- * FNV-1a over the bytes of a key. Every process draws a random start value, so that nobody can prepare keys that
+ * FNV-1a over the bytes of a key. Every process draws a random start value, to prevent prepared keys that
  * collide.
  */
 export const firstHash = Math.trunc(Math.random() * 0x7fffffff);
