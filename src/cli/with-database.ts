@@ -26,7 +26,7 @@ export interface CurrentDatabase {
 }
 
 /** For commands that use the database without the service. */
-export interface DatabaseTools {
+interface DatabaseTools {
   db: Database;
   /** The connections of `db`. */
   pool: pg.Pool;

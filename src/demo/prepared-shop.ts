@@ -11,7 +11,7 @@ const typeOfOp: Record<DemoChange['op'], ChangeType> = {
 };
 
 /** The shop's history, ready to record. Within a week, its changes have the same identities. */
-export function changesOfShop(history: readonly DemoChange[]): Change[] {
+function changesOfShop(history: readonly DemoChange[]): Change[] {
   const changes: Change[] = [];
   for (const [position, { op, before, after, ...rest }] of history.entries()) {
     const change = changeOfDocuments({

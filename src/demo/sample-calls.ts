@@ -2,7 +2,7 @@
 const newline = String.raw`-w '\n'`;
 
 /** The parameters of the demo's calls. */
-export interface SampleCallOptions {
+interface SampleCallOptions {
   baseUrl: string;
   recorderUrl: string;
   /** The time of the sample's change, in milliseconds since 1970. */

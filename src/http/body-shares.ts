@@ -5,7 +5,7 @@ import { Stop } from '../core/stop-signal.ts';
 import { onClientGone } from './client-gone.ts';
 import type { HttpServer } from './http-server-type.ts';
 
-export interface BodyLimits {
+interface BodyLimits {
   /** Bytes of all bodies that are being read or processed; one tenant has at most half. */
   maxBytes: number;
   /** Bodies of many values that are processed at once; one tenant has at most half. */

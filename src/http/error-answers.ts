@@ -60,7 +60,7 @@ export function answerErrors(app: HttpServer): void {
 }
 
 /** The bodies of errors, for a protocol with its own. */
-export interface ErrorBodies {
+interface ErrorBodies {
   /** Of 401. */
   fault(fault: AccessTokenFault): unknown;
   /** Of any other error. */

@@ -9,9 +9,9 @@ export interface DatabaseFigure {
   read(set: SetGauge): Promise<void>;
 }
 
-export type SetGauge = <Name extends GaugeName>(name: Name, labels: LabelsOf<Name>, value: number) => void;
+type SetGauge = <Name extends GaugeName>(name: Name, labels: LabelsOf<Name>, value: number) => void;
 
-export interface DatabaseFiguresOptions {
+interface DatabaseFiguresOptions {
   /** The gauge of whether the database answers. */
   readonly up: 'annals_database_up' | 'annals_relay_source_up';
   /** Opens the connection. Resolves once the database has answered. */

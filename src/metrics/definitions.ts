@@ -1,5 +1,5 @@
 /** How the figures of several processes are combined. */
-export type Aggregation = 'sum' | 'max' | 'min';
+type Aggregation = 'sum' | 'max' | 'min';
 
 interface Definition {
   readonly type: 'counter' | 'gauge' | 'histogram';

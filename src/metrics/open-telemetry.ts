@@ -24,7 +24,7 @@ import type { TraceSettings } from '../core/config/trace-settings.ts';
 import { within } from '../core/fairness/deadline.ts';
 import type { TraceContext, Tracer } from '../core/trace.ts';
 
-export interface OpenTelemetryOptions {
+interface OpenTelemetryOptions {
   settings: TraceSettings;
   version: string;
   logger: FastifyBaseLogger;

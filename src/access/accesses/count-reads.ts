@@ -4,7 +4,7 @@ import type { HttpServer } from '../../http/http-server-type.ts';
 import { addCounts, type CountingPool, TenantCounter } from '../../postgres/tenants/tenant-counter.ts';
 
 /** The reads of one person, client or key in one hour. */
-export interface ReadsOfHour extends Pick<Credentials, 'tenant' | 'clientId' | 'clientName' | 'person'> {
+interface ReadsOfHour extends Pick<Credentials, 'tenant' | 'clientId' | 'clientName' | 'person'> {
   /** The start of the hour, in milliseconds since 1970. */
   readonly hour: number;
   /** The number of requests by kind. */
@@ -15,7 +15,7 @@ export interface ReadsOfHour extends Pick<Credentials, 'tenant' | 'clientId' | '
 }
 
 /** An answered read of the history. */
-export interface AnsweredRead extends Pick<ReadsOfHour, 'tenant' | 'clientId' | 'clientName' | 'person'> {
+interface AnsweredRead extends Pick<ReadsOfHour, 'tenant' | 'clientId' | 'clientName' | 'person'> {
   readonly kind: string;
   /** Undefined: unknown or not stored. */
   readonly caller?: Caller | undefined;

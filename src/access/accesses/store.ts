@@ -19,7 +19,7 @@ export const accessKinds = [
   'read',
 ] as const;
 
-export interface AccessEvent {
+interface AccessEvent {
   readonly tenant: string;
   readonly kind: (typeof accessKinds)[number];
   /** Of the client or key. The name is stored, because the client of a link or person is deleted after its session. */

@@ -44,7 +44,7 @@ export const keyScopes: readonly Scope[] = ['changelog.changelog_read', 'ai.comp
 /** Requests per second. */
 export const maxKeyRate = 999_999;
 
-export interface KeyDescription {
+interface KeyDescription {
   readonly tenant: string;
   readonly scopes: readonly string[];
   /** As `provider/model`; default: all models of the tenant. */
@@ -61,7 +61,7 @@ export interface KeyDescription {
 }
 
 /** A person, identified by their session's client. The key has its scopes and restriction, and ends with it. */
-export interface KeyMaker {
+interface KeyMaker {
   readonly clientId: string;
   readonly person: NonNullable<Credentials['person']>;
 }

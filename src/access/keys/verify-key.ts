@@ -17,7 +17,7 @@ import { isSecretOf, readKey } from './key-text.ts';
 type KeyState = Omit<KeyRecord, 'restriction'> & { readonly restriction: Restriction | undefined };
 
 /** Milliseconds between updates of a key's last use. */
-export const useUpdateInterval = 60_000;
+const useUpdateInterval = 60_000;
 const maxKeys = 10_000;
 
 /**

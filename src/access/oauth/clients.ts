@@ -39,7 +39,7 @@ export interface NewClient extends ShownRestriction {
   name: string;
 }
 
-export interface ListedClient extends ShownRestriction {
+interface ListedClient extends ShownRestriction {
   clientId: string;
   tenant: string;
   scope: string;

@@ -7,7 +7,7 @@ import type { SigningKeys } from './signing-keys.ts';
 import { TokenError, type TokenErrorCode } from './token-error.ts';
 import type { TokenRequest } from './token-request.ts';
 
-export interface TokenResponse {
+interface TokenResponse {
   access_token: string;
   token_type: 'Bearer';
   expires_in: number;

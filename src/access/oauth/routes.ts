@@ -118,7 +118,7 @@ function answerTokenError(error: TokenError, request: FastifyRequest, reply: Fas
   return reply.code(error.status).send(error.body);
 }
 
-export interface OAuthRoutesOptions {
+interface OAuthRoutesOptions {
   grantToken: GrantToken;
   publishedKeys: () => Promise<JWK[]>;
   guesses: GuessLimiter;

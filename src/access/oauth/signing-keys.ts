@@ -28,7 +28,7 @@ export interface SigningKeys {
   published(): Promise<JWK[]>;
 }
 
-export interface SigningKeysOptions {
+interface SigningKeysOptions {
   db: Database;
   sealer: Sealer;
   /** Milliseconds since 1970. */

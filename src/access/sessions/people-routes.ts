@@ -20,7 +20,7 @@ export interface PeopleSignIn extends People {
   finish(callback: URL, checks: Checks): Promise<AdmittedPerson | string | undefined>;
 }
 
-export interface PeopleRoutesOptions {
+interface PeopleRoutesOptions {
   peopleSessions: PeopleSessions;
   people: PeopleSignIn | undefined;
   /** Stores the checks of pending sign-ins in the browser that began them. */

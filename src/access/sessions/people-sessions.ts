@@ -63,7 +63,7 @@ export interface ClientsOfPeople {
   setRights(db: Database, tenant: string, clientId: string, rights: Admission): Promise<void>;
 }
 
-export interface PeopleSessionsOptions {
+interface PeopleSessionsOptions {
   sessions: Sessions;
   db: Database;
   cookie: SessionCookie;

@@ -82,7 +82,7 @@ export async function updateCheckedSession(
 }
 
 /** The person of a session, and the refresh token, taken as by `takeUncheckedSession`. */
-export interface TakenRenewal {
+interface TakenRenewal {
   subject: string;
   /** Null if the sign-in cannot be renewed. */
   renewal: Buffer | null;

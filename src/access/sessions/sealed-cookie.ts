@@ -12,7 +12,7 @@ export interface SealedCookie {
   readonly clear: string;
 }
 
-export interface SealedCookieOptions {
+interface SealedCookieOptions {
   sealer: Sealer;
   /** Unique to the installation, since all ports of a host share cookies. */
   name: string;

@@ -35,7 +35,7 @@ declare module '../../postgres/tables.ts' {
   }
 }
 
-export interface NewSession {
+interface NewSession {
   tenant: string;
   secretHash: Uint8Array;
   clientId: string;

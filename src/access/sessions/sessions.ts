@@ -45,7 +45,7 @@ export interface StartedSession extends Session {
 }
 
 /** A session to begin. */
-export interface NewSessionOfClient {
+interface NewSessionOfClient {
   readonly client: Omit<SignedInClient, 'revoked'>;
   /** Whether the client was created for this session, and ends with it. */
   readonly ends: boolean;
@@ -54,7 +54,7 @@ export interface NewSessionOfClient {
   readonly left?: number;
 }
 
-export interface SessionsOptions {
+interface SessionsOptions {
   /** Connections that tenants share, for beginning and ending sessions. */
   db: Database;
   /** Connections for authentication. */

@@ -41,7 +41,7 @@ export interface IdentityProvider {
   signOutUrl(idToken: string | undefined): Promise<URL | undefined>;
 }
 
-export interface ProviderSettings {
+interface ProviderSettings {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
@@ -57,7 +57,7 @@ export interface ProviderSettings {
 }
 
 /** Seconds. */
-export const providerLimits = { answer: 10, clockTolerance: 30 };
+const providerLimits = { answer: 10, clockTolerance: 30 };
 
 /** Milliseconds until the provider's metadata is read again. */
 const descriptionLifetime = 60 * 60_000;

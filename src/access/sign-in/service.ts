@@ -6,7 +6,7 @@ import { type Checks, createIdentityProvider, type IdentityProvider, type Person
 import { type Admissions, readRules, type SignInRules } from './rules.ts';
 
 /** Why a sign-in failed. Declined: by the person, or by the provider for them. */
-export type SignInRefusal = 'not_admitted' | 'groups_left_out' | 'declined';
+type SignInRefusal = 'not_admitted' | 'groups_left_out' | 'declined';
 
 /** A person admitted by at least one tenant. */
 export interface AdmittedPerson {
@@ -36,7 +36,7 @@ export interface PeopleSignIn {
   signOutUrl: IdentityProvider['signOutUrl'];
 }
 
-export interface SignInSettings {
+interface SignInSettings {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;

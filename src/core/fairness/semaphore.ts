@@ -1,7 +1,7 @@
 import { AnnalsError } from '../errors.ts';
 import type { StopSignal } from '../stop-signal.ts';
 
-export interface SemaphoreLimits {
+interface SemaphoreLimits {
   /** Number of places; default: no limit. */
   readonly places?: number;
   /** Maximum number of places of one tenant; default: half of all places, and at least one. */
@@ -17,7 +17,7 @@ export interface SemaphoreLimits {
 }
 
 /** The use of a semaphore, over all tenants. */
-export interface ShareFigures {
+interface ShareFigures {
   readonly name: string;
   /** Infinity: there is no limit over all tenants. */
   readonly places: number;

@@ -4,7 +4,7 @@ import { hasCode } from '../errors.ts';
 /** From a thread: it runs; it begins to answer a request; the reply. */
 type ThreadMessage<Reply> = 'started' | 'begun' | { readonly reply: Reply };
 
-export interface ThreadLimits {
+interface ThreadLimits {
   /** MiB of heap. A thread that needs more ends. */
   readonly memory: number;
 }

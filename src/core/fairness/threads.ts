@@ -33,7 +33,7 @@ export function defaultThreads(cores = availableParallelism()): number {
   return Math.max(minThreads, Math.min(maxThreads, cores - 1));
 }
 
-export interface ThreadPoolOptions {
+interface ThreadPoolOptions {
   /** Maximum number of threads. Each starts when it is first needed. */
   readonly size?: number;
   /** MiB of heap. A thread that needs more ends. */
@@ -132,7 +132,7 @@ const workerFile = threadFile(import.meta.url, 'threaded-worker');
 export const threads = new ThreadPool();
 
 /** A function that runs in a thread if its arguments are long. `here` runs it in the caller's thread. */
-export interface Threaded<Args extends readonly unknown[], Result> {
+interface Threaded<Args extends readonly unknown[], Result> {
   (...args: Args): Promise<Result>;
   here(...args: Args): Result;
   /** For a pool: the call of the function. */

@@ -17,13 +17,13 @@ export interface GuideGroup {
   readonly guides: readonly GuideLink[];
 }
 
-export interface GuideLink {
+interface GuideLink {
   readonly name: string;
   readonly title: string;
 }
 
 /** A section in the search index. */
-export interface SearchEntry extends Section {
+interface SearchEntry extends Section {
   /** The address of the page. */
   readonly path: string;
   readonly title: string;
@@ -182,7 +182,7 @@ export function plainText(heading: string): string {
 }
 
 /** Makes unique ids of a page's headings as code hosts do, so that links work in both places. */
-export function slugs(): (heading: string) => string {
+function slugs(): (heading: string) => string {
   const ids = new Map<string, number>();
   return (heading) => {
     const slug = slugOf(heading);

@@ -10,7 +10,7 @@ export type InTurn = <Result>(text: string, send: () => Promise<Result>) => Prom
 
 const atOnce: InTurn = (_text, send) => send();
 
-export interface TenantConnectionOptions {
+interface TenantConnectionOptions {
   readonly canceller: Canceller;
   /** Behind a pooler, which chooses the server process, statements are found by a mark. */
   readonly pooled: boolean;

@@ -13,7 +13,7 @@ import { type InTurn, TenantConnection } from './tenant-connection.ts';
 import { maxSilence as defaultSilence } from './unreachable.ts';
 import { WarmConnections } from './warm-connections.ts';
 
-export interface TenantPoolOptions extends Pick<PoolOptions, 'applicationName' | 'onLostConnection' | 'tracer'> {
+interface TenantPoolOptions extends Pick<PoolOptions, 'applicationName' | 'onLostConnection' | 'tracer'> {
   /** Maximum connections for reads of tenants; one tenant has at most half. */
   readonly reads?: number;
   /** Maximum connections for writes of tenants; one tenant has at most half. */
