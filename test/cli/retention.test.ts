@@ -73,3 +73,13 @@ test('it answers one JSON object; an import of older changes is counted expired'
     rejected: 0,
   });
 });
+
+test('more days later keep more only of what is still there', async () => {
+  const before = horizonNow();
+  const { code, stdout } = await retention('--tenant', 'acme', '--keep-days', '100000');
+  const horizon = expect.toBeOneOf([before, horizonNow()]);
+  expect({ code, answer: JSON.parse(stdout) }).toEqual({
+    code: 0,
+    answer: { tenant: 'acme', keepDays: 100_000, horizon },
+  });
+});

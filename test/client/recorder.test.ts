@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { gunzipSync } from 'node:zlib';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import {
   Annals,
@@ -215,6 +216,13 @@ test('flush ends while the service is away, and the changes are sent once it is 
   expect(third.unsent()).toHaveLength(1);
 });
 
+test('flush waits for no more changes, however many requests it takes', async () => {
+  const one = recorder({ delay: 2 ** 30, batch: 2 });
+  for (let count = 1; count <= 5; count += 1) await one.record(update('hurried', 'h-1', count));
+  expect(await one.flush()).toMatchObject({ recorded: 5 });
+  await one.close();
+});
+
 test('a page is told what a browser does not say of a connection that failed', async () => {
   Reflect.set(globalThis, 'document', new EventTarget());
   onTestFinished(() => void Reflect.deleteProperty(globalThis, 'document'));
@@ -264,4 +272,17 @@ test('a page that is hidden sends what it has in a request that outlives it', as
   expect(await one.close()).toMatchObject({ recorded: 0, duplicate: 1 });
   page.dispatchEvent(new Event('visibilitychange'));
   expect(sent).toEqual([true, false]);
+});
+
+test('long requests are packed', async () => {
+  const one = recorder();
+  for (let count = 1; count <= 50; count += 1) await one.record(update('packed', 'p-1', count));
+  await one.close();
+  const [request] = proxy.requests;
+  expect(request?.headers['content-encoding']).toBe('gzip');
+  expect(
+    gunzipSync(Buffer.from(request?.body ?? '', 'latin1'))
+      .toString()
+      .split('\n'),
+  ).toHaveLength(51);
 });

@@ -5,6 +5,7 @@ import { closeAfterAll } from '../support/close-after-all.ts';
 import { Browser } from '../support/server/browser.ts';
 import { isListed, isSignedIn, linkFor, rowsOf, sessionPath, signIn } from '../support/server/console-sessions.ts';
 import { takeDatabaseAway } from '../support/server/database-away.ts';
+import { eventually } from '../support/server/patience.ts';
 import { startTestServer } from '../support/server/server.ts';
 
 const tenant = 'acme';
@@ -106,6 +107,28 @@ test(`a client has ${maxSessionsOfClient} sessions; one more ends the oldest`, a
   await signIn(server, own);
   expect(await rowsOf(server, 'console_session', own.clientId)).toBe(maxSessionsOfClient);
   expect([await isSignedIn(oldest, server), await isSignedIn(newest, server)]).toEqual([false, true]);
+});
+
+test('those who sign in wait for each other, and nobody else waits for them', async () => {
+  const browser = await signIn(server, client);
+  const token = await server.token('bystander');
+  const blocker = await server.database.pool.connect();
+  await blocker.query('begin');
+  await blocker.query('lock table console_session in share mode');
+  const signingIn = Array.from({ length: 12 }, () => new Browser(server).signIn(client));
+  await eventually(async () => {
+    const { rows } = await server.database.pool.query(
+      "select from pg_locks where not granted and locktype = 'relation'",
+    );
+    return rows.length;
+  }).toBeGreaterThan(1);
+  expect(await isSignedIn(browser, server)).toBe(true);
+  expect((await server.call('/changelog/bystander/changelogs', { token })).status).toBe(200);
+  expect(await server.token('bystander')).not.toBe(token);
+  await blocker.query('rollback');
+  blocker.release();
+  const statuses = (await Promise.all(signingIn)).map(({ status }) => status);
+  expect(new Set(statuses)).toEqual(new Set([200]));
 });
 
 test('invented cookies cost no query, and the requests of one tenant share theirs', async () => {

@@ -63,6 +63,22 @@ test('an entry shows its context and how it was recorded, where they are asked f
   expect(text).toContain('"price":1.10');
 });
 
+test('a document of this service says so', async () => {
+  await call(`/configuration/${tenant}/configurations`, posted([{ key: 'k', value: 1 }]));
+  const answer = await call(`/changelog/${tenant}/changelogs?q=entity:configuration&context=true`);
+  expect(((await answer.json()) as { items: unknown }).items).toMatchObject([
+    { entityId: 'k', recordedBy: { way: 'service' } },
+  ]);
+});
+
+test('an entry from before Annals noted it shows nothing of it', async () => {
+  await record('old', { way: 'import' });
+  await server.database.pool.query(`update change_entry set recorded_by = 0 where tenant = $1 and entity_id = 'old'`, [
+    tenant,
+  ]);
+  expect(await itemOf('old', '&context=true')).not.toHaveProperty('recordedBy');
+});
+
 test('the same id and time with another context or other marks is a conflict, except for an old entry', async () => {
   const now = Date.now();
   const change = changeOf({ at: now, entityId: 'same' });

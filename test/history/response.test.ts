@@ -235,6 +235,10 @@ describe('the window', () => {
   });
 });
 
+test('an entity type that nobody has heard of is no error', async () => {
+  expect(await ask('full', { q: 'entity:spaceship' })).toMatchObject({ items: [], totalElements: 0 });
+});
+
 test('two tenants never meet: what one asks is the same whatever the other has', async () => {
   const shared = [change('1', { related: [{ entity: 'group', entityId: 'g' }] }), change('2', { actor: 'system' })];
   await record('left', ...shared);

@@ -3,7 +3,7 @@ import { createHistoryReads } from '../../src/history/history-reads.ts';
 import { createFindPage } from '../../src/history/search/find-page.ts';
 import { changelogDialect } from '../../src/history/search/plan/dialect.ts';
 import { foldHistory } from '../../src/history/upkeep/fold.ts';
-import { warmUpStatements } from '../../src/history/warm-up.ts';
+import { settingsOfReads, warmUpStatements } from '../../src/history/warm-up.ts';
 import { createPool } from '../../src/postgres/connections/pool.ts';
 import { createDatabase } from '../../src/postgres/database.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
@@ -61,6 +61,17 @@ test('after the warm-up, a first page, histogram and facet find their plans', as
   const missing = [...cold].filter((text) => !prepared.has(text));
   expect(missing).toEqual([]);
   expect(cold.size).toBeGreaterThan(10);
+});
+
+test('the warm-up plans with the settings under which pages are read', async () => {
+  const { rows } = await database.pool.query<{ settings: string[] }>(
+    `select proconfig as settings from pg_proc where proname = 'change_read'`,
+  );
+  const settings = Object.entries(settingsOfReads).map(([name, value]) => `${name}=${value}`);
+  expect(settings.toSorted()).toEqual(rows[0]?.settings.toSorted());
+  for (const { text } of warmUpStatements().slice(1)) {
+    for (const [name, value] of Object.entries(settingsOfReads)) expect(text).toContain(`'${name}', '${value}'`);
+  }
 });
 
 test('the warm-up reads nothing, also where there is a history', async () => {

@@ -46,3 +46,19 @@ test('1,000 readers of a tenant follow the feed; one more is 429 at once, and an
   letGo();
   expect((await Promise.all(all)).every(({ statusCode }) => statusCode === 200)).toBe(true);
 });
+
+test('2,000 readers of all tenants follow it; one more is 429, until one of them has gone', async () => {
+  const gone = new AbortController();
+  const leaving = follow('leaving', gone.signal).catch(() => 'gone');
+  const all = readers(1_999, (number) => `tenant${number}`);
+  await expect.poll(() => following).toBe(2_000);
+  const late = await follow('late');
+  expect(late).toMatchObject({ statusCode: 429, retryAfter: '1' });
+  expect(late.text).toContain('Others have the places that this process has for readers of the feed.');
+  gone.abort();
+  expect(await leaving).toBe('gone');
+  all.push(follow('late'));
+  await expect.poll(() => following).toBe(2_001);
+  letGo();
+  expect((await Promise.all(all)).every(({ statusCode }) => statusCode === 200)).toBe(true);
+});

@@ -65,6 +65,17 @@ test('a line of a worker goes out at once where it comes behind another one', as
   await until(() => written().endsWith('{"level":"warn","worker":1}\n'));
 });
 
+test('16,384 characters wait for no more, and 16,383 do', async () => {
+  const [short, long] = [startLog(), startLog()];
+  short.stream.write(`${'a'.repeat(16_382)}\n`);
+  long.stream.write(`${'a'.repeat(16_383)}\n`);
+  await until(() => long.written().length === 16_384);
+  await aWhile();
+  expect(short.written()).toBe('');
+  short.stream.flushSync();
+  expect(short.written()).toHaveLength(16_383);
+});
+
 test('it says when it wants no more, and when it does again', async () => {
   const { stream } = startLog();
   expect(stream.write('a line\n')).toBe(true);

@@ -82,6 +82,11 @@ test.each([
   expect(await call(`http://${host}:${port}`, allowed)).toBe('ok');
 });
 
+test.each(['10.0.0.0/8', '127.0.0.2', '127.0.0.1:1', 'localhost:1'])('%s allows nothing else', async (allow) => {
+  expect(await call(`http://127.0.0.1:${port}`, allow)).toBe('unreachable "none"');
+  expect(await call(`http://localhost:${port}`, allow)).toBe('unreachable "none"');
+});
+
 test('no redirect is followed, to wherever it leads', async () => {
   const redirecting = await listening(
     createServer((_request, response) => {

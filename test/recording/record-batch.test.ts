@@ -332,4 +332,14 @@ describe('a change that can never be recorded', () => {
     expect((await take(wrong, { maxRejected: 3 })).counts.rejected).toBe(3);
     expect(await kept()).toHaveLength(3);
   });
+
+  test('keeps 100,000 of a tenant where nobody says otherwise, and refuses the next', async () => {
+    await database.pool.query(
+      `insert into change_rejected (tenant, id, way, position, reason)
+         select $1, lpad(number::text, 32, '0')::uuid, 'capture', number, 'is wrong' from generate_series(1, 99999) as number`,
+      [tenant],
+    );
+    expect((await take([rejected('is the last', '{"a":1}')])).counts.rejected).toBe(1);
+    await expect(take([rejected('is too many', '{"a":2}')])).rejects.toMatchObject({ isFull: true });
+  });
 });

@@ -186,6 +186,22 @@ describe('transactions', () => {
     expect([await rowsOf('change_kind'), await rowsOf('change_actor')]).toEqual([1, 1]);
     expect((await find('')).entries.map((entry) => entry.entityId)).toEqual(['4', '3', '2', '1', '0']);
   });
+
+  test('an empty batch records nothing', async () => {
+    expect(await record([])).toEqual([]);
+  });
+
+  test('it works under repeatable read as well', async () => {
+    const given = change();
+    const outcomes = await inTransaction(
+      database.db,
+      (one) => recordChanges(one, tenant, [given, given], now, { way: 'import' }),
+      {
+        isolation: 'repeatable read',
+      },
+    );
+    expect(outcomes).toEqual(['recorded', 'duplicate']);
+  });
 });
 
 describe('sizes', () => {

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import type { Sampler } from '../../src/core/config/trace-settings.ts';
 import { createLogger } from '../../src/http/logger.ts';
@@ -153,6 +156,34 @@ test('log lines have the id of the trace once, also without export', async () =>
   await plain.call('/ai-service/acme/completions', { method: 'POST', token, headers, body });
   expect(vendor.requests.at(-1)?.headers.traceparent).toBe(traceparent(traceId, '00'));
   await plain.close();
+});
+
+test('a collector that is away or never answers costs no request anything, and what waits is bounded', async () => {
+  const silent = createServer(() => {});
+  silent.listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const { port } = silent.address() as AddressInfo;
+  const lines: string[] = [];
+  for (const url of [`http://127.0.0.1:${port}/v1/traces`, 'http://127.0.0.1:9/v1/traces']) {
+    const tracer = createTracer({
+      settings: { url, headers: { 'x-key': 'secret' }, sampler: 'always_on', ratio: 1, attributes: {} },
+      version: '1',
+      logger: createLogger('warn', { write: (line) => void lines.push(line) }),
+      exportEvery: 10,
+      maxExport: 100,
+    });
+    const before = process.memoryUsage().heapUsed;
+    // Each would hold 3 KB where all were kept: 150 MB.
+    for (let count = 0; count < 50_000; count++) {
+      tracer.begin('GET', { kind: 'server', attributes: { text: `${count} ${'x'.repeat(2_000)}` } }).end();
+    }
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(110 * 1024 * 1024);
+    await tracer.close();
+  }
+  silent.closeAllConnections();
+  silent.close();
+  expect(lines.length).toBeGreaterThanOrEqual(1);
+  for (const line of lines) expect(line).not.toMatch(/secret|127\.0\.0\.1/);
 });
 
 test("what fails by our fault or a provider's is marked as failed, and a mistake of the client is not", async () => {

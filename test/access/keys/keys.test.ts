@@ -157,3 +157,13 @@ test.each<[string, Partial<Parameters<typeof createKey>[1]>, RegExp]>([
 ])('no key is made with %s', async (_what, given, message) => {
   await expect(createKey(server.context.db, { tenant: 'acme', scopes, ...given })).rejects.toThrow(message);
 });
+
+test('who guesses keys is slowed down, and a key that was right before is not', async () => {
+  const { key } = await createKey(server.context.db, { tenant: 'acme', scopes });
+  expect(await callMcp(key)).toBe(200);
+  const statuses: number[] = [];
+  for (let count = 0; count < 110 && statuses.at(-1) !== 429; count += 1)
+    statuses.push(await callMcp(writeKey(newKey())));
+  expect(statuses.at(-1)).toBe(429);
+  expect(await callMcp(key)).toBe(200);
+});

@@ -283,3 +283,12 @@ test("a provider behind a company's own authority: the error names NODE_EXTRA_CA
   expect(await begin({})).toMatch(/DEPTH_ZERO_SELF_SIGNED_CERT.*NODE_EXTRA_CA_CERTS/);
   expect(await begin({ NODE_EXTRA_CA_CERTS: cert })).toContain(`${issuer}/authorize?`);
 });
+
+test('groups that were left out for their number are recognised where a pointer names them', () => {
+  const rules = readRules(
+    rulesOf({ claims: { '/groups': 'auditors' }, tenants: ['acme'], scopes: ['changelog.changelog_read'] }),
+    readRestriction,
+  );
+  expect(rules.lacksGroups({ hasgroups: true })).toBe(true);
+  expect(rules.lacksGroups({})).toBe(false);
+});

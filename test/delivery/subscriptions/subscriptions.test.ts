@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { revokeClient } from '../../../src/access/oauth/clients.ts';
+import { pauseAll } from '../../../src/delivery/subscriptions/pause-all.ts';
 import { maxSubscriptions } from '../../../src/delivery/subscriptions/schemas.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
 import { eventually } from '../../support/server/patience.ts';
@@ -191,6 +192,22 @@ test('when its maker is revoked it is paused, and another client takes it over w
   await acme.call('DELETE', `/${id}`);
 });
 
+test('what is not enabled or paused is not delivered, and then goes on where it stopped', async () => {
+  receiver.received.length = 0;
+  const { id } = await acme.make({ q: 'entity:product', enabled: false, target: webhook({ url: receiver.url }) });
+  expect(await acme.get(id)).toMatchObject({ state: 'paused', reason: 'disabled' });
+  await recordUpdates(server, 'acme', ['a']);
+  expect((await acme.call('POST', `/${id}/resume`)).status).toBe(409);
+  await acme.call('PUT', `/${id}`, { ...(await acme.get(id)), enabled: true });
+  await eventually(() => acme.counts(id)).toMatchObject({ delivered: 1 });
+  await acme.call('POST', `/${id}/pause`);
+  await recordUpdates(server, 'acme', ['b']);
+  expect(await acme.get(id)).toMatchObject({ state: 'paused', reason: 'client', delivered: 1 });
+  await acme.call('POST', `/${id}/resume`);
+  await eventually(() => acme.counts(id)).toMatchObject({ delivered: 2, isWhole: true });
+  await acme.call('DELETE', `/${id}`);
+});
+
 test('a replay delivers once more what lies between, beside the live changes, with the ids of the first time', async () => {
   receiver.received.length = 0;
   await recordUpdates(server, 'acme', ['r1', 'r2']);
@@ -294,6 +311,19 @@ test('a place that is not there any more pauses the subscription, which says so 
   await eventually(() => acme.counts(id)).toMatchObject({ delivered: 1 });
   expect((await acme.call('POST', `/${id}/resume`, { from: 'now' })).status).toBe(400);
   await acme.call('DELETE', `/${id}`);
+});
+
+test('after a restore all are paused, and what was suspended stays suspended', async () => {
+  const [{ id: one }, { id: other }] = [await acme.make({ target: webhook() }), await acme.make({ target: webhook() })];
+  await server.database.pool.query(
+    `update subscription_state set state = 'suspended', reason = 'gone' where subscription = $1`,
+    [other],
+  );
+  await server.database.pool.query(pauseAll);
+  expect(await acme.get(one)).toMatchObject({ state: 'paused', reason: 'backup' });
+  expect(await acme.get(other)).toMatchObject({ state: 'suspended', reason: 'gone' });
+  expect((await acme.call('POST', `/${one}/resume`)).status).toBe(204);
+  for (const id of [one, other]) await acme.call('DELETE', `/${id}`);
 });
 
 test('a subscription is deleted while a delivery of it is noted, whichever of the two has to begin again', async () => {

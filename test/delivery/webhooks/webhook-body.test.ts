@@ -7,6 +7,7 @@ import {
   slowPause,
 } from '../../../src/delivery/webhooks/retry-schedule.ts';
 import { hiddenReach, maxBodyBytes, webhookBody, withHidden } from '../../../src/delivery/webhooks/webhook-body.ts';
+import { webhookIdOf } from '../../../src/delivery/webhooks/webhook-target.ts';
 
 const item = (paths: string) =>
   `{"at":"2026-11-23T09:30:00.000Z","type":"update","entity":"p","entityId":"1","paths":${paths},"actor":"J","related":[],"ref":"R"}`;
@@ -77,6 +78,14 @@ test('a body of 256 KiB goes out whole; one byte more, and its values are left o
   const bare = await webhookBody(change(JSON.stringify(names)), acme);
   expect(Buffer.byteLength(bare)).toBeLessThan(maxBodyBytes);
   expect(JSON.parse(bare).data).toMatchObject({ entityId: '1', paths: {}, truncated: true });
+});
+
+test('the id of a webhook is made of tenant, time and identity alone', () => {
+  const one = { at: 1, identity: '00'.repeat(16) };
+  expect(webhookIdOf('acme', one)).toMatch(/^chg_[\w-]{32}$/);
+  const ids = [one, { ...one, at: 2 }, { ...one, identity: '01'.repeat(16) }].map((of) => webhookIdOf('acme', of));
+  expect(new Set([...ids, webhookIdOf('globex', one)]).size).toBe(4);
+  expect(webhookIdOf('acme', one)).toBe(ids[0]);
 });
 
 test('ten more attempts after the first, each step a fifth shorter or longer at most, and Retry-After up to twice the step', () => {

@@ -184,6 +184,14 @@ test('what happens to agents is change history, with masks for their keys', asyn
   expect(items[2]?.paths).toMatchObject({ 'llmConfig.apiKey': { after: mask } });
 });
 
+test('lists and searches take q and fields', async () => {
+  const listed = await call('GET', '/agents?q=llmConfig.provider:openai name.en:Price*&fields=name.en');
+  expect(await listed.json()).toEqual([{ id: 'desk', name: { en: 'Price desk' } }]);
+  const searched = await call('POST', '/agents/search?fields=enabled', { q: 'id:desk' });
+  expect(await searched.json()).toEqual([{ id: 'desk', enabled: false }]);
+  expect((await call('GET', '/agents?q=name:')).status).toBe(400);
+});
+
 test.each(['/agentic/agents', '/agentic/logs/requests', '/agentic/logs/sessions', '/jobs'])(
   'a search of %s without a body has no filter',
   async (path) => {
@@ -192,6 +200,10 @@ test.each(['/agentic/agents', '/agentic/logs/requests', '/agentic/logs/sessions'
     expect([searched.status, await searched.json()]).toEqual([200, await listed.json()]);
   },
 );
+
+test('a search with null for a body is 400', async () => {
+  expect((await call('POST', '/agents/search', null)).status).toBe(400);
+});
 
 test('reading takes a reading scope, writing ai.agent_manage', async () => {
   const reader = await server.token(tenant, { scope: 'ai.agent_read' });

@@ -153,6 +153,21 @@ test('enabling it again resets the count, and takes the reason away', async () =
   expect(await mailsAbout('again')).toHaveLength(2);
 });
 
+test('a failure of a chat that began before the agent was enabled again does not count', async () => {
+  await putAgent(server, { tenant, token, id: 'stale' });
+  const { promise: enabledAgain, resolve: refuse } = Promise.withResolvers<void>();
+  onTestFinished(() => refuse());
+  vendor.behave({ ...refused, after: enabledAgain });
+  const before = vendor.requests.length;
+  const begun = Array.from({ length: 10 }, () => chat('stale'));
+  await eventually(() => vendor.requests.length).toBe(before + 10);
+  await putAgent(server, { tenant, token, id: 'stale' }, { enabled: false });
+  await putAgent(server, { tenant, token, id: 'stale' }, { enabled: true });
+  refuse();
+  expect(new Set(await Promise.all(begun))).toEqual(new Set([400]));
+  expect((await agentOf('stale')).enabled).toBe(true);
+});
+
 test('a mail server that refuses connections for a while gets the mail later, once, from whichever service', async () => {
   await smtp.stop();
   const { port } = new URL(smtp.url);

@@ -94,6 +94,24 @@ test('a chat with attachments is 400, an empty list of them is none', async () =
   expect((await chat([])).status).toBe(404);
 });
 
+test('a patch to an unknown path changes nothing', async () => {
+  await put('patched', {});
+  for (const [path, field] of [
+    ['/anything', 'anything'],
+    ['/llmConfig/anything', 'llmConfig.anything'],
+    ['/metadata/anything', 'metadata.anything'],
+    ['requiredScopes', 'requiredScopes'],
+  ] as const) {
+    const response = await patch('patched', { op: 'ADD', path, value: ['x'] });
+    expect([path, response.status, await faultsOf(response)]).toMatchObject([path, 400, [{ field }]]);
+  }
+  for (const path of ['/metadata/createdAt', '/metadata/modifiedAt']) {
+    const response = await patch('patched', { op: 'REPLACE', path, value: '2020-01-01T00:00:00.000Z' });
+    expect([response.status, await faultsOf(response)]).toMatchObject([400, [{ message: 'is read-only' }]]);
+  }
+  expect(await get('patched')).toMatchObject({ metadata: { version: 1 } });
+});
+
 test('a patch takes a text as the name or description in the language that is shown', async () => {
   await put('named', { name: { de: 'Preise', en: 'Prices' } });
   const described = await patch('named', { op: 'ADD', path: '/description', value: 'Knows prices' });
@@ -113,6 +131,24 @@ test('a patch takes a text as the name or description in the language that is sh
   expect(await get('german')).toMatchObject({ name: { de: 'Auskunft' } });
   expect((await patch('german', { op: 'REPLACE', path: '/description', value: 'x' })).status).toBe(400);
   expect((await patch('german', { op: 'REPLACE', path: '/userPrompt', value: 5 })).status).toBe(400);
+});
+
+test('triggers and tools of an earlier version stay where a patch changes something else', async () => {
+  await put('older', {});
+  const triggers = [{ type: 'commerce_events', config: { events: ['order.created'] } }];
+  const nativeTools = [{ id: 'change-history', more: 1 }];
+  await server.database.pool.query(
+    `update agent set document = (document::jsonb || $1)::text, fields = fields || $1 where tenant = $2 and id = 'older'`,
+    [JSON.stringify({ triggers, nativeTools }), tenant],
+  );
+  expect((await patch('older', { op: 'REPLACE', path: '/enabled', value: false })).status).toBe(204);
+  const shown = await (
+    await server.call(`/ai-service/${tenant}/agentic/agents/older`, { token, ofInventedRows: true })
+  ).json();
+  expect(shown).toMatchObject({ enabled: false, triggers, nativeTools });
+  const refused = await patch('older', { op: 'ADD', path: '/triggers/-', value: { type: 'endpoint' } });
+  expect([refused.status, (await faultsOf(refused))?.[0]?.field]).toEqual([400, 'triggers.0.type']);
+  expect((await patch('older', { op: 'REPLACE', path: '/triggers', value: [{ type: 'endpoint' }] })).status).toBe(204);
 });
 
 test('the search of agents looks into each language of the name, and takes an expression with blanks', async () => {

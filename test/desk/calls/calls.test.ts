@@ -66,6 +66,16 @@ function told({ id, at, client, durationMs, firstTokenMs, ...call }: Call) {
   return { ...call, streamed: firstTokenMs !== undefined, hasClient: client !== '' };
 }
 
+test('a model of an agent whose name no database stores is recorded all the same', async () => {
+  const tenant = await newTenant(server);
+  const token = await server.token(tenant);
+  const llmConfig = { provider: 'openai', model: 'a\0b', apiKey: agentKey };
+  await putAgent(server, { tenant, token, id: 'odd' }, { llmConfig });
+  vendor.behave({ kind: 'answer' });
+  await callAgentic(server, { tenant, token, path: '/chat' }, { agentId: 'odd', message: 'Hello' });
+  expect(await callsOf(tenant)).toMatchObject([{ agent: 'odd', model: 'a\ufffdb' }]);
+});
+
 test('a completion and each call of a chat is a record with its tokens by kind, on own keys and on the shared token', async () => {
   const tenant = await newTenant(server);
   vendor.behave(({ format }) => {
@@ -188,6 +198,27 @@ test('a call on an own key whose write is repeated is recorded and counted once'
   expect(today).toMatchObject({ inputTokens: 3, outputTokens: 4 });
 });
 
+test('records of many calls on own keys are few transactions, and none touches the quota', async () => {
+  const tenant = await newTenant(server);
+  const { quota } = server.context.completions;
+  const before = await transactionsOf(tenant);
+  const calls = Array.from({ length: 200 }, () => ({ ...callStart(), token: 'own' }) as const);
+  await Promise.all(
+    calls.map((call) => quota.record(tenant, call, endedCall({ inputTokens: 1, outputTokens: undefined }))),
+  );
+  expect((await transactionsOf(tenant)) - before).toBeLessThanOrEqual(2);
+  const { rows } = await server.database.pool.query('select from completion_quota where tenant = $1', [tenant]);
+  expect(rows).toEqual([]);
+});
+
+async function transactionsOf(tenant: string): Promise<number> {
+  const { rows } = await server.database.pool.query<{ count: number }>(
+    'select count(distinct xmin::text)::integer as count from call_record where tenant = $1',
+    [tenant],
+  );
+  return rows[0]?.count ?? 0;
+}
+
 test(`records are kept for ${callRetentionDays} days, and until the sums have them`, async () => {
   const tenant = await newTenant(server);
   const { quota } = server.context.completions;
@@ -215,6 +246,14 @@ test('calls need usage.usage_read, and those of other tenants are not there', as
   expect(await callsOf(other)).toEqual([]);
   const token = await server.token(one, { scope: 'ai.completion_manage' });
   expect((await server.call(`/usage/${one}/calls`, { token })).status).toBe(403);
+});
+
+test('the record of a tenant that is gone is dropped, and others are not held up', async () => {
+  const { quota } = server.context.completions;
+  const call = { ...callStart(), token: 'own' } as const;
+  const end = endedCall({ inputTokens: 3, outputTokens: 4 });
+  await quota.record('nobody', call, end);
+  expect(server.logLines.filter((line) => line.includes('a settlement of calls failed'))).toEqual([]);
 });
 
 /** The costs of a tenant, by name: calls, the cost, calls without one; `others` and `none` for what has no name. */

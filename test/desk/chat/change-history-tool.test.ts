@@ -107,6 +107,14 @@ test('a client without a changelog scope is not offered the tool, and gets no en
   expect(told).not.toContain('Jane Doe');
 });
 
+test('an agent that has not been given the tool does not offer it', async () => {
+  await putAgent(server, { tenant, token, id: 'plain' });
+  askFor({ q: 'entity:PRODUCT' });
+  await ask('plain', withHistory);
+  expect(isOffered(vendor.requests[0])).toBe(false);
+  expect(JSON.stringify(vendor.requests[1]?.body)).not.toContain('Jane Doe');
+});
+
 test('a query that is wrong comes back to the model as an error, which it can mend', async () => {
   askFor(
     { q: 'colour:red' },
@@ -151,6 +159,24 @@ test('answers from the change history are no context of clients that may not rea
   expect(vendor.requests.at(-1)?.text).not.toContain('repeats');
   await ask('openai', withHistory, sessionId);
   expect(vendor.requests.at(-1)?.text).toContain('repeats');
+});
+
+test('what the tool tells is cut to whole entries where it is too long', async () => {
+  const body = JSON.stringify({ text: 'x'.repeat(20_000) });
+  for (let index = 0; index < 5; index += 1) {
+    await server.call(`/schema/${tenant}/custom-entities/PRODUCT/instances`, {
+      token,
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    });
+  }
+  askFor({ q: 'entity:PRODUCT type:create', size: 50 });
+  const { status } = await ask('anthropic', withHistory);
+  expect(status).toBe(200);
+  const told = JSON.stringify(vendor.requests[1]?.body);
+  expect(told).toContain('4 entries of this page were left out');
+  expect(told.length).toBeLessThan(70_000);
 });
 
 test('an entry that is too long alone is shown with its long values cut, and then with its first paths', async () => {

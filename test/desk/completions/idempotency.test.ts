@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
+import { maxInlineCharacters } from '../../../src/core/fairness/threads.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
@@ -44,6 +45,14 @@ test('the same JSON with its keys in another order is the same body; any other b
   expect(vendor.requests).toHaveLength(1);
 });
 
+test('a body that is read in a thread is repeated like a short one', async () => {
+  const body = JSON.stringify({ messages: [{ role: 'USER', content: 'x'.repeat(maxInlineCharacters) }] });
+  const first = await send('long', { body });
+  expect(first).toMatchObject({ status: 200, body: { result: 'answer 1' } });
+  expect(await send('long', { body })).toEqual(first);
+  expect(vendor.requests).toHaveLength(1);
+});
+
 test('repeats that come while the first is under way wait for it, in every process', async () => {
   vendor.behave({ kind: 'answer', text: 'the one', delay: 300 });
   const answers = await Promise.all(
@@ -51,6 +60,14 @@ test('repeats that come while the first is under way wait for it, in every proce
   );
   expect(answers).toEqual(Array(12).fill({ status: 200, body: { id: 'x', result: 'the one', finishReason: 'stop' } }));
   expect(vendor.requests).toHaveLength(1);
+});
+
+test('another body is refused while the first is under way', async () => {
+  vendor.behave({ kind: 'answer', delay: 300 });
+  const first = send('early');
+  await eventually(() => vendor.requests.length).toBe(1);
+  expect((await send('early', { body: '{"messages":[{"role":"USER","content":"Bye"}]}' })).status).toBe(409);
+  expect((await first).status).toBe(200);
 });
 
 test('the keys of two clients are different keys, and those of two tenants', async () => {

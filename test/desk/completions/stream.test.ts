@@ -154,6 +154,14 @@ test('a client that has left before its call leaves: nothing is sent, and all is
   expect((await patient.context.completions.quota.state(tenant)).used).toEqual({ input: 0, output: 0 });
 });
 
+test('a client that leaves: what does not end within the drain is charged in full', async () => {
+  const tenant = await newTenant(server);
+  vendor.behave({ kind: 'events', events: [chunk('one ')], last: 'stall' });
+  await leaveAfterFirstPart(tenant);
+  await eventually(() => used(tenant)).toEqual({ inputTokens: 5 + 16 + 64, outputTokens: 100 });
+  expect(vendor.abandoned).toHaveLength(1);
+});
+
 test('a client that leaves: a call on an own key ends at once', async () => {
   const tenant = await newTenant(server);
   await setProviderToken(server, tenant, 'sk-own');

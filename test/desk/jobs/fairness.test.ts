@@ -70,6 +70,18 @@ test('jobs are handed out tenant by tenant, and of a tenant in the order they we
   await endAll();
 });
 
+test('two processes share the jobs, and none is handed out twice', async () => {
+  const one = dispatching();
+  const other = dispatching();
+  const ids = await queue('AGENT_CHAT', 'busy', 2 * jobPlaces.AGENT_CHAT.maxOfTenant);
+  one.start();
+  other.start();
+  await eventually(() => one.begun.length + other.begun.length).toBe(ids.length);
+  expect([...one.begun, ...other.begun].map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
+  await one.endAll();
+  await other.endAll();
+});
+
 test(`at most ${maxWaiting} jobs of a tenant wait; the next is 429, and those of another tenant are taken`, async () => {
   const jobs = createJobs({
     noteDownload: () => Promise.resolve(),

@@ -128,6 +128,20 @@ test('before that end the stream waits for its client, however long an item is',
   expect(taken().match(/event: change/g)).toHaveLength(3);
 });
 
+test('the changes of a portion are one write, whose bytes all readers of a channel share', async () => {
+  const [one, other] = [open(portion([], true)), open(portion([], true))];
+  const shared = portion([item(1), item(2), item(3)], true);
+  for (const reader of [one, other]) {
+    reader.take();
+    reader.push(shared);
+    await expect.poll(reader.taken).toContain('id: c3\n');
+  }
+  const [sent, sentToOther] = [one, other].map(({ chunks }) => chunks.at(-1));
+  expect(sent?.toString().match(/event: change/g)).toHaveLength(3);
+  expect(sentToOther?.buffer).toBe(sent?.buffer);
+  expect(sentToOther?.byteOffset).toBe(sent?.byteOffset);
+});
+
 test('a long change holds memory until its client has taken it or gone, and ends the stream where there is none', async () => {
   const long = portion([item(1, maxUnsent)], false);
   const reader = open(long);

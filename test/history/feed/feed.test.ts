@@ -176,6 +176,21 @@ describe('as server-sent events', () => {
     }
   });
 
+  test('long runs without a match move the id of the reader', async () => {
+    const { tenant, token } = await newTenant();
+    await record(
+      tenant,
+      Array.from({ length: 12_000 }, (_none, i) => i),
+    );
+    const feed = await openFeed(feedUrl(tenant, { after: 'start', q: 'type:delete' }), { token });
+    const told = await feed.until('caught-up');
+    expect(told.map(({ event, data }) => [event, JSON.parse(data).position])).toEqual([
+      ['position', 0],
+      ['position', 10_000],
+      ['caught-up', 12_000],
+    ]);
+  });
+
   test('a database that was restored to an earlier state ends the stream with a reset, also one that is open', async () => {
     const { tenant, token } = await newTenant();
     await record(tenant, [1, 2, 3]);

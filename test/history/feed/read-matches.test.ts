@@ -244,6 +244,25 @@ test('one call looks at so many positions, and takes so many bytes, an item at l
   expect(calls.map(({ items }) => items.map(({ position }) => position))).toEqual([[1, 2], [3], [4, 5], [6, 7]]);
 });
 
+test('expressions on ids and paths find the same wherever a reading begins', async () => {
+  const tenant = await newTenant();
+  const changes = from(now, 600).map((change, i) => ({
+    ...change,
+    entityId: `id${i}`,
+    paths: `{"p${i}":{"after":1}}`,
+  }));
+  await record(tenant, changes);
+  const { position } = (await feed.readMatches(tenant, { q: '', after: beforeAllOthers, maxItems: 590 })).reached;
+  const after = (await feed.readMatches(tenant, { q: '', after: beforeAllOthers, maxItems: position })).reached;
+  for (const q of ['entity:order entityId:~"9[57]$"', 'path:~"9[57]$"']) {
+    const found = await feed.readMatches(tenant, { q, after, maxItems: 100 });
+    expect(found.items.map((item) => item.position)).toEqual([596, 598]);
+    expect(
+      (await feed.readMatches(tenant, { q, after: beforeAllOthers, maxItems: 3 })).items.map((item) => item.position),
+    ).toEqual([96, 98, 196]);
+  }
+});
+
 test('a wrong query is refused, and a signal ends the call', async () => {
   const tenant = await newTenant();
   await record(tenant, from(now, 2));

@@ -220,6 +220,15 @@ test('an entry that was deleted, moved to another tenant or swapped is named', a
   expect(swapped.wrong).toMatchObject([{ from: 10, to: 11, verdict: 'CHANGED' }]);
 });
 
+test('an entry that nobody recorded is told with its document', async () => {
+  const { isRight, wrong, findings } = await tampered(doubled(70, now() + 500));
+  expect(isRight).toBe(false);
+  expect(wrong).toEqual([]);
+  expect(findings).toEqual([
+    expect.stringMatching(/^1 changes are in the history that were never recorded: order o\d at 2026-09-15T/),
+  ]);
+});
+
 test('it is told how many entries have columns that somebody changed, which their proof does not have', async () => {
   const statements = [
     `update change_entry set document = '${otherId}' where ${entry(50)}`,

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, expect, test } from 'vitest';
@@ -6,7 +6,7 @@ import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { tenantsWith } from '../../../src/postgres/tenants/tenants-with.ts';
 import { readLog } from '../../../src/proof/log/log-store.ts';
 import { formatVerifierKey, parseNote, parseVerifierKey, signatureTypes } from '../../../src/proof/log/note.ts';
-import { parsePolicy, witnessesOf } from '../../../src/proof/log/policy.ts';
+import { parseLogs, parsePolicy, witnessesOf } from '../../../src/proof/log/policy.ts';
 import { sealPortion } from '../../../src/proof/log/seal-tenants.ts';
 import { makeProofKey, openSigner } from '../../../src/proof/log/signer.ts';
 import { Cosigner, openCosigner, uncosigned } from '../../../src/proof/witness/cosign-logs.ts';
@@ -150,4 +150,11 @@ test.each([
   expect(result).toMatchObject({ code, stdout: '' });
   expect(result.stderr).toContain(message);
   expect(result.stderr).not.toContain('PRIVATE');
+});
+
+test('the logs of one installation share its key, which no policy allows', () => {
+  const key = readFileSync(join(folder, 'logs'), 'utf8');
+  expect(parseLogs(key)).toHaveLength(2);
+  expect(() => parsePolicy(`${key}quorum none`)).toThrow('the key is there twice');
+  expect(() => parseLogs('quorum none')).toThrow('line 1: a line begins with log');
 });

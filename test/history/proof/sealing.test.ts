@@ -5,7 +5,7 @@ import { sql } from 'kysely';
 import { afterAll, expect, test } from 'vitest';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
-import { tenantsWith } from '../../../src/postgres/tenants/tenants-with.ts';
+import { tenantsWith, workInTurn } from '../../../src/postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { openCheckpoint } from '../../../src/proof/log/checkpoint.ts';
 import { commitmentOfEntry } from '../../../src/proof/log/commitment.ts';
@@ -15,7 +15,7 @@ import { forgetSeeds, hashOfLeaf, leavesOf, readLeaves, readTreeSize } from '../
 import { lockProof, readLog, readNodes } from '../../../src/proof/log/log-store.ts';
 import { hashOfRange, rootOf } from '../../../src/proof/log/merkle.ts';
 import { parseVerifierKey } from '../../../src/proof/log/note.ts';
-import { type Sealing, sealPortion, unsealed } from '../../../src/proof/log/seal-tenants.ts';
+import { type Sealing, sealPortion, sealTenants, unsealed } from '../../../src/proof/log/seal-tenants.ts';
 import { readSealingLag } from '../../../src/proof/log/sealing-figures.ts';
 import { makeProofKey, openSigner } from '../../../src/proof/log/signer.ts';
 import { givePositions, lastPosition, readPlaces } from '../../../src/recording/positions.ts';
@@ -216,6 +216,35 @@ test('what is sealed and not signed yet is looked at when its checkpoint is due,
   expect((await lookAt()).soon).toBeGreaterThan(30);
 });
 
+test('a long backlog of one tenant delays the checkpoints of no other', async () => {
+  const sealing = sealingWith();
+  const [long, late] = [await newTenant(), await newTenant()];
+  for (const tenant of [long, late]) {
+    await record(tenant, 1);
+    await foldHistory(db, tenant);
+  }
+  const turns: string[] = [];
+  const found = [[long], [long, late], []];
+  let looks = 0;
+  const portion = async (tenant: string) => {
+    turns.push(tenant);
+    return tenant === long && turns.length < 4;
+  };
+  const options = { rest: async () => {}, onError: () => {}, maxTime: 0, signal: { aborted: false } as never };
+  let more: string[] = [];
+  do {
+    const findTenants = async () => [...new Set([...more, ...(found[looks++] ?? [])])];
+    more = await workInTurn(unsealed, { ...options, findTenants }, portion);
+  } while (more.length > 0);
+  expect(turns).toEqual([long, long, late, long]);
+  await sealTenants(db, sealing, {
+    ...options,
+    all: false,
+    findTenants: async (work) => (await tenantsWith(db, work)).filter((tenant) => [long, late].includes(tenant)),
+  });
+  for (const tenant of [long, late]) expect((await readLog(db, tenant))?.size).toBe(2);
+});
+
 test('the figures tell how far checkpoints are behind, of the tenant that is farthest', async () => {
   const other = await createTestDatabase();
   try {
@@ -240,6 +269,22 @@ test('the figures tell how far checkpoints are behind, of the tenant that is far
   } finally {
     await other.drop();
   }
+});
+
+test('a long entry is sealed as others are, in a portion of its own', async () => {
+  const tenant = await newTenant();
+  const sealing = sealingWith();
+  const long = `{"text":{"after":${JSON.stringify('ä'.repeat(4_500_000))}}}`;
+  const changes = [changeOf({ at: now() }), changeOf({ at: now() + 1, paths: long }), changeOf({ at: now() + 2 })];
+  await createRecorder(db, tenant, now)(changes);
+  await givePositions(db, tenant);
+  for (const size of [1, 2]) {
+    expect(await sealPortion(db, tenant, sealing)).toBe(true);
+    expect(await readTreeSize(db, tenant)).toBe(size);
+  }
+  await seal(tenant, sealing);
+  expect((await checkpointOf(tenant)).size).toBe(4);
+  await expectLeavesOfEntries(tenant);
 });
 
 test('positions whose entry is gone have a leaf that says so, and receipts have their text', async () => {

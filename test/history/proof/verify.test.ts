@@ -6,9 +6,10 @@ import type { BundleEntry, BundleLine } from '../../../src/proof/bundle/lines.ts
 import { readBundle } from '../../../src/proof/bundle/read-bundle.ts';
 import { formatLine } from '../../../src/proof/bundle/write-bundle.ts';
 import { cosign } from '../../../src/proof/log/checkpoint.ts';
+import { commitmentOf } from '../../../src/proof/log/commitment.ts';
 import { hashLeaf } from '../../../src/proof/log/merkle.ts';
 import { formatVerifierKey, parseNote, type Signer, signatureTypes, verifierOf } from '../../../src/proof/log/note.ts';
-import { newSeed } from '../../../src/proof/log/salts.ts';
+import { newSeed, saltsOf } from '../../../src/proof/log/salts.ts';
 import type { Verdict } from '../../../src/proof/verify/verdicts.ts';
 import { type Trusted, verifyBundle } from '../../../src/proof/verify/verify-bundle.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -375,4 +376,31 @@ test.each<[string, (text: string) => string | Buffer, RegExp]>([
       () => {},
     ),
   ).rejects.toThrow(reason);
+});
+
+test('a packed bundle is read', async () => {
+  const file = join(folder, 'bundle.gz');
+  writeFileSync(file, gzipSync(sound.lines.map(formatLine).join('')));
+  const options = { keys: [key], accept: new Set<string>() };
+  expect(
+    await verifyBundle(
+      () => readBundle(file),
+      options,
+      () => {},
+    ),
+  ).toMatchObject({ isRight: true });
+});
+
+test('salts of fields that are hidden cannot be found from a bundle', () => {
+  const { line } = entryOf(4, ['identity', 'context', 'actor']);
+  const entry = line as BundleEntry;
+  const shown = entry.fields.map((field) => !(typeof field === 'object' && field !== null));
+  const salts = saltsOf({ cover: entry.cover, shown }, shown.length);
+  expect(salts.flatMap((salt, index) => (salt === null ? [index] : []))).toEqual([0, 1, 8]);
+  expect(
+    commitmentOf(
+      entry,
+      entry.fields.map(() => Buffer.alloc(32)),
+    ),
+  ).toHaveLength(32);
 });

@@ -10,13 +10,15 @@ import {
 } from '../../../src/history/retention/retention.ts';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
-import { createTenant, tenantExists } from '../../../src/postgres/tenants/tenants.ts';
+import { createTenant, findHold, tenantExists } from '../../../src/postgres/tenants/tenants.ts';
+import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { readReceipts } from '../../../src/recording/receipt-store.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
 import { annals } from '../../support/server/command.ts';
 import { createTestDatabase } from '../../support/server/database.ts';
 import { changeOf } from '../../support/server/history.ts';
+import { statementsWaiting } from '../../support/server/statements-waiting.ts';
 
 const day = 86_400_000;
 const today = Date.UTC(2026, 8, 15);
@@ -222,6 +224,22 @@ test('a hold answers after the portion that is being dropped at the moment, and 
     await dropping;
     expect(await countEntries(tenant)).toBe(left);
   }
+});
+
+test('a hold waits for a transaction that drops, and one that drops afterwards finds the hold', async () => {
+  const { db } = database;
+  const tenant = await newTenant();
+  const order: string[] = [];
+  await inTransaction(db, async (transaction) => {
+    expect(await findHold(transaction, tenant)).toBeUndefined();
+    const holding = holdTenant(db, tenant, 'other', today).then(() => order.push('held'));
+    // A worker of a cluster has it in capitals.
+    const isWaiting = (text: string) => /for no key update/i.test(text);
+    await expect.poll(async () => (await statementsWaiting(database)).some(isWaiting), { interval: 5 }).toBe(true);
+    order.push('dropped');
+    return { holding };
+  }).then(({ holding }) => holding);
+  expect(order).toEqual(['dropped', 'held']);
 });
 
 test('what is kept for a time is kept while the tenant is on hold', async () => {

@@ -46,6 +46,13 @@ test('a view is made, shown, replaced and deleted', async () => {
   for (const method of ['GET', 'DELETE']) expect((await call(method, '/prices')).status).toBe(404);
 });
 
+test('what GET answers may be sent back', async () => {
+  await call('PUT', '/back', { body: view });
+  const { body } = await call('GET', '/back');
+  expect((await call('PUT', '/back', { body })).status).toBe(204);
+  expect((await call('GET', '/back')).body).toEqual({ ...body, metadata: { ...body.metadata, version: 2, ...times } });
+});
+
 test('without an id Annals makes one, and without a range the view looks at the last 30 days', async () => {
   const { body } = await call('POST', '', { body: { name: 'All', q: '' } });
   expect((await call('GET', `/${body.id}`)).body).toMatchObject({ q: '', range: 'P30D' });

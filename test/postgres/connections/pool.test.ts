@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
+import { enterTrace, type Tracer } from '../../../src/core/trace.ts';
 import { createPool, maxOpening } from '../../../src/postgres/connections/pool.ts';
 import { createTenant, tenantExists, tenantPattern } from '../../../src/postgres/tenants/tenants.ts';
 import { inPoolTransaction, inTransaction } from '../../../src/postgres/transaction.ts';
@@ -47,6 +48,18 @@ test('a named statement asked by a callback is as the driver answers it: rows, e
   const { rows } = await client.query('select name from pg_prepared_statements');
   expect(rows).toEqual([{ name: 'named' }]);
   client.release();
+});
+
+test('the server compiles no statements, whatever it does for others and whatever options the URL has', async () => {
+  const name = new URL(database.url).pathname.slice(1);
+  await database.pool.query(`alter database ${name} set jit = on`);
+  for (const options of ['', '-c work_mem=5MB']) {
+    const url = new URL(database.url);
+    if (options !== '') url.searchParams.set('options', options);
+    const pool = createPool(url.href);
+    onTestFinished(() => pool.end());
+    expect((await pool.query('show jit')).rows).toEqual([{ jit: 'off' }]);
+  }
 });
 
 test('connections that are lost are replaced, and the process continues', async () => {
@@ -135,6 +148,25 @@ test('a connection that the server ends as soon as it is open ends no process: i
   await expect(pool.query('select 1')).rejects.toThrow();
   await pool.end();
   server.close();
+});
+
+test('behind a pooler statements have no names, and can be traced', async () => {
+  const names: string[] = [];
+  const span = { context: { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), isSampled: true }, end: () => {} };
+  const tracer: Tracer = {
+    begin(name) {
+      names.push(name);
+      return span;
+    },
+    close: async () => {},
+  };
+  const pool = createPool(`${database.url}?pooler=transaction`, { tracer, maximum: 1 });
+  const named = { name: 'one', text: 'select count(*) as n from pg_prepared_statements' };
+  for (let round = 0; round < 2; round += 1) {
+    expect((await enterTrace(span.context, () => pool.query(named))).rows).toEqual([{ n: 0 }]);
+  }
+  expect(names).toEqual(['SELECT', 'SELECT']);
+  await pool.end();
 });
 
 test('a transaction is committed when its work returns and rolled back when it throws', async () => {

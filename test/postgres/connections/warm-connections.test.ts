@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { doWork } from '../../../src/core/fairness/work.ts';
 import { createPool } from '../../../src/postgres/connections/pool.ts';
-import { createTenantPool, type TenantPool } from '../../../src/postgres/connections/tenant-pool.ts';
+import { createTenantPool, keptOf, type TenantPool } from '../../../src/postgres/connections/tenant-pool.ts';
 import { WarmConnections } from '../../../src/postgres/connections/warm-connections.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
 import { createSingleTestDatabase } from '../../support/server/database.ts';
@@ -124,4 +124,11 @@ test('while others wait for a connection, none is prepared', async () => {
   warm.release(next, false);
   await eventually(prepared).toBe(2);
   await pool.end();
+});
+
+test('kept connections stay open, and others do not', async () => {
+  const pool = createPool(database.url, { maximum: 3, kept: 2 });
+  expect(pool.options).toMatchObject({ min: 2, idleTimeoutMillis: 30_000 });
+  await pool.end();
+  expect([keptOf({ reads: 8 }), keptOf({ reads: 2 }), keptOf({ reads: 1 })]).toEqual([4, 1, 1]);
 });

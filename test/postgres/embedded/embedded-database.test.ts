@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
 import { findHome } from '../../../src/postgres/embedded/home.ts';
 import { openEmbeddedDatabase } from '../../../src/postgres/embedded/open-embedded-database.ts';
 import { isAlive, readPostmasterFile, servesCluster } from '../../../src/postgres/embedded/server.ts';
+import { trials } from '../../support/oracle/trials.ts';
 import { homeOf, makeDataFolder, removeDataFolder } from '../../support/server/data-folder.ts';
 import { type Member, startMember } from '../../support/server/member.ts';
 import { ownPort } from '../../support/server/own-port.ts';
@@ -39,6 +40,28 @@ test('processes that start at once share one server, and the last to leave stops
   await three.leave();
   expect(await serverRuns(pid)).toBe(false);
   expect(await readdir(await cluster())).not.toContain('postmaster.pid');
+});
+
+test('a server whose processes were all killed is found by the next one, which stops it when it leaves', async () => {
+  const [one, two] = await arriveAtOnce(2);
+  const pid = await serverPid();
+  await one.kill();
+  await two.kill();
+  const next = await arriveHere();
+  expect(await serverPid()).toBe(pid);
+  await ask(next.url);
+  await next.leave();
+  expect(await serverRuns(pid)).toBe(false);
+});
+
+test('one that leaves while another arrives leaves it a server that answers', async () => {
+  let present = await arrive();
+  for (let round = 0; round < trials(2); round++) {
+    const [next] = await Promise.all([arrive(), present.leave()]);
+    await ask(next.url);
+    present = next;
+  }
+  await present.leave();
 });
 
 test('a server that was killed is restarted beside a process that still uses it, at the same address', async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { findBinaries, packageNameFor } from '../../../src/postgres/embedded/binaries.ts';
 import { chooseServerUser } from '../../../src/postgres/embedded/server-user.ts';
-import { serverSettings } from '../../../src/postgres/embedded/settings.ts';
+import { serverSettings, settingsFile } from '../../../src/postgres/embedded/settings.ts';
 
 const gigabyte = 1024 ** 3;
 
@@ -63,4 +63,8 @@ test.each([
 test('parallel queries do without /dev/shm where it is as small as containers have it', () => {
   const machine = { memory: gigabyte, processors: 4, sharedMemory: 64 * 1024 ** 2 };
   expect(serverSettings(machine, 5432, 'full').dynamic_shared_memory_type).toBe('mmap');
+});
+
+test('a value is quoted in the file of settings', () => {
+  expect(settingsFile({ log_line_prefix: "it's %m " })).toContain("\nlog_line_prefix = 'it''s %m '\n");
 });

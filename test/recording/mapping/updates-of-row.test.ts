@@ -40,6 +40,17 @@ describe('an update', () => {
     expect(one).not.toEqual(other);
   });
 
+  test('of the id with the old key alone is the same', () => {
+    expect(mapped({}, { before: { id: 7 }, after: { id: 8, a: 2 } })).toMatchObject([
+      { tenant: 'acme', change: { type: 'delete', entityId: '7', paths: '{"id":{"before":7}}' } },
+      { tenant: 'acme', change: { type: 'create', entityId: '8' } },
+    ]);
+    expect(mapped({}, { before: { id: 7 }, after: { id: 8, org: 'x' } }, { tenant: { column: 'org' } })).toMatchObject([
+      { tenant: 'x', change: { type: 'delete' } },
+      { tenant: 'x', change: { type: 'create' } },
+    ]);
+  });
+
   test('of the id to or from one that can never be recorded is the other half, and the rejected half is kept as its own row', () => {
     const long = 'x'.repeat(1001);
     const table = { mask: ['card'] };

@@ -27,6 +27,19 @@ test('POST makes all items of the array with version 1 and answers them with 201
   expect(await send('GET', `${base}/a1`)).toEqual({ status: 200, body: made.body[0] });
 });
 
+test('a list of more than 4 MiB comes whole and in its order, its later part in pieces', async () => {
+  const longToken = await server.token('long');
+  await server.database.pool.query(
+    `insert into configuration (tenant, key, value, version)
+       select 'long', 'long' || n, to_json(repeat(n::text, 900000))::text, n from generate_series(1, 7) n`,
+  );
+  const response = await server.call('/configuration/long/configurations', { token: longToken });
+  const items = (await response.json()) as { key: string; value: string; version: number }[];
+  expect(items.map(({ key, value, version }) => [key, value.length, value[0], version])).toEqual(
+    [1, 2, 3, 4, 5, 6, 7].map((n) => [`long${n}`, 900_000, String(n), n]),
+  );
+});
+
 test('of two that create the same items in opposite order one creates them, and neither is a deadlock', async () => {
   const { pool } = server.database;
   const blocker = await pool.connect();
@@ -54,6 +67,14 @@ test('where one key exists already none is stored, and 409 names it', async () =
   });
   expect((await send('GET', `${base}/b0`)).status).toBe(404);
   expect((await send('GET', `${base}/b1`)).body.value).toBe(1);
+});
+
+test('two that create the same keys in opposite orders: one gets 201, the other 409', async () => {
+  const keys = Array.from({ length: 50 }, (_, index) => ({ key: `race${index}`, value: index }));
+  const answers = await Promise.all(
+    [keys, keys.toReversed()].map((items) => send('POST', base, JSON.stringify(items))),
+  );
+  expect(answers.map(({ status }) => status).sort()).toEqual([201, 409]);
 });
 
 test('PUT replaces, counts the version up, and refuses an old version with 409', async () => {

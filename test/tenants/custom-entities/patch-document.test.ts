@@ -1,3 +1,4 @@
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { AnnalsError } from '../../../src/core/errors.ts';
 import { maxOperations, patchDocument } from '../../../src/tenants/custom-entities/patch-document.ts';
@@ -154,6 +155,36 @@ test('values that are not touched keep their text', () => {
   expect(
     patchDocument('{"a":1.10,"b":[9007199254740993,1e400],"c":"\\u00e9"}', '[{"op":"move","from":"/a","path":"/b/0"}]'),
   ).toBe('{"b":[1.10,9007199254740993,1e400],"c":"\\u00e9"}');
+});
+
+test('a patch that copies a document into itself again and again is stopped', () => {
+  const doubling = Array.from({ length: 60 }, (_, index) => ({ op: 'copy', from: '', path: `/c${index}` }));
+  expect(refusalOf({ a: 'x'.repeat(1000) }, doubling).status).toBe(413);
+  const deeper = Array.from({ length: 120 }, () => ({ op: 'copy', from: '', path: '/c' }));
+  expect(refusalOf({ a: 1 }, deeper).status).toBe(400);
+});
+
+test('to add what is there and take it away again changes nothing', async () => {
+  await fc.assert(
+    fc.property(
+      fc.dictionary(fc.string(), fc.jsonValue(), { noNullPrototype: true }),
+      fc.string(),
+      fc.jsonValue(),
+      (document, key, value) => {
+        fc.pre(!Object.hasOwn(document, key));
+        const path = `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+        const text = JSON.stringify(document);
+        const added = patchDocument(
+          text,
+          JSON.stringify([
+            { op: 'add', path, value },
+            { op: 'test', path, value },
+          ]),
+        );
+        expect(JSON.parse(patchDocument(added, JSON.stringify([{ op: 'remove', path }])))).toEqual(JSON.parse(text));
+      },
+    ),
+  );
 });
 
 test('a patch has at most 1,000 operations', () => {
