@@ -4,10 +4,7 @@ const width = 24;
 /** Minimum time between two updates, in milliseconds. */
 const interval = 100;
 
-/**
- * One line of progress on a terminal; each update overwrites it. If the output is not a terminal, it writes nothing
- * (contract 1).
- */
+/** A line of progress, which each update overwrites. Writes nothing unless the output is a terminal (contract 1). */
 export class ProgressLine {
   readonly #stream: Writable & { isTTY?: boolean | undefined };
   #drawn = Number.NEGATIVE_INFINITY;

@@ -30,9 +30,7 @@ export async function loadPart<Part>(load: () => Promise<Part>): Promise<Part> {
   }
 }
 
-/**
- * The folder of this package, found upwards from here: the same from src in a checkout and from dist when published.
- */
+/** The folder of this package, found upwards from here: from src in a checkout, or from dist when published. */
 export function packageFolder(): string {
   found ??= findPackageFolder();
   return found;

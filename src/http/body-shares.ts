@@ -32,9 +32,7 @@ declare module 'fastify' {
   }
 }
 
-/**
- * Leaves bodies unread until there is memory. Unauthorised requests never get here. Call it before routes are added.
- */
+/** Leaves bodies of authorised requests unread until there is memory. Call it before routes are added. */
 export function limitBodies(app: HttpServer, limits: BodyLimits = defaultBodyLimits): void {
   const shares = new BodyShares(limits);
   app.decorateRequest('admitLargeBody');

@@ -34,10 +34,7 @@ export function chosenIdInPath($id: string, example: string) {
   return Type.String({ $id, description: `It must ${mustBeId}.`, examples: [example] });
 }
 
-/**
- * Characters that change the direction of a text (Unicode, Bidi_Control), which can make a name look like another; for
- * a character class.
- */
+/** For a character class: direction controls (Unicode, Bidi_Control), which can make a name look like another. */
 const bidirectionalControls = '\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069';
 
 /** A text of any length that people read as a name. */

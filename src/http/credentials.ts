@@ -15,9 +15,7 @@ export interface Caller {
 
 const maxProgram = 200;
 
-/**
- * The address and the program of a request. The program's name is untrusted, so its invisible characters are replaced.
- */
+/** The address and the program of a request. Replaces invisible characters of the program's untrusted name. */
 export function callerOf({ ip: address, headers }: Pick<FastifyRequest, 'ip' | 'headers'>): Caller {
   const program = (headers['user-agent'] ?? '').replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' ').trim();
   return { address, program: program === '' ? undefined : program.slice(0, maxProgram) };

@@ -36,10 +36,7 @@ export function checkInOrder(
     consoleAccess?: ConsoleAccess | undefined;
   },
 ): void {
-  /**
-   * Only by the session under the console's path, only by a viewer token for the viewer, and only by the header
-   * elsewhere.
-   */
+  /** Only by the session under the console's path, a viewer token for the viewer, and the header elsewhere. */
   function verify(request: FastifyRequest): Credentials | Promise<Credentials> {
     if (request.routeOptions.config.isOfViewer === true) return verifyOfViewer(request);
     if (consoleAccess !== undefined && consoleTargetOf(request.raw) !== undefined) return consoleAccess.verify(request);

@@ -14,9 +14,7 @@ interface RequestRate {
   readonly rate: number;
 }
 
-/**
- * Takes up to `portion` tokens from the bucket of the rate; `seconds` is the time until the next token if it is empty.
- */
+/** Takes up to `portion` tokens from a rate's bucket; `seconds` until the next token if it is empty. */
 export type TakePortion = (rate: RequestRate, portion: number) => Promise<{ granted: number; seconds: number }>;
 
 interface RequestRatesOptions {
@@ -77,10 +75,7 @@ export class RequestRates {
     return true;
   }
 
-  /**
-   * Takes a prefetched token, or waits for the next portion. Rejects with rate_limit_exceeded (429) if the rate is used
-   * up.
-   */
+  /** Takes a prefetched token, or waits for the next portion. Rejects with rate_limit_exceeded (429). */
   async admit(of: RequestRate): Promise<void> {
     const portion = this.#portionOf(of);
     while (!this.#takeToken(of)) {

@@ -14,10 +14,7 @@ interface Definition {
 const requestBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const callBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 
-/**
- * Every metric; docs/metrics.md has the values of labels. No label has a tenant, a secret, an address or anything else
- * that a client chooses.
- */
+/** Every metric. Labels (see docs/metrics.md) have no tenants, secrets, addresses or other choices of clients. */
 export const definitions = {
   annals_info: { type: 'gauge', help: 'Processes of this version', labels: ['version'] },
   annals_process_start_time_seconds: {

@@ -92,10 +92,7 @@ export function createTracer({
   };
 }
 
-/**
- * Warns of failed exports, at most once a minute, without the exporter's errors, which may have the address and
- * headers.
- */
+/** Warns of failed exports, at most once a minute, without the errors, which may have the address and headers. */
 function warning(exporter: SpanExporter, logger: FastifyBaseLogger): SpanExporter {
   let next = Number.NEGATIVE_INFINITY;
   return {

@@ -5,9 +5,7 @@ interface TenantTable {
   created_at: Generated<Date>;
 }
 
-/**
- * Every table of the database by its name. Each module describes its tables beside its store and declares them here.
- */
+/** Every table of the database. Each module declares its own beside its store. */
 export interface Tables {
   tenant: TenantTable;
 }

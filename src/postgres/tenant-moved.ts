@@ -19,10 +19,7 @@ export function mayBeMoved(error: unknown): boolean {
   );
 }
 
-/**
- * Whether the cluster is moving tenants or has just moved one: Citus lists the tables to drop after a move, on its
- * coordinator only.
- */
+/** Whether the cluster is moving a tenant or has just done so: the coordinator lists tables to drop after a move. */
 export async function hasMovedTenants(pool: pg.Pool): Promise<boolean> {
   const { rows } = await pool.query<{ moved: boolean }>('select exists (select from pg_dist_cleanup) as moved');
   return rows[0]?.moved === true;

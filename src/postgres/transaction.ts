@@ -7,10 +7,7 @@ import { mayBeMoved } from './tenant-moved.ts';
 
 interface TransactionOptions {
   isolation?: IsolationLevel;
-  /**
-   * Maximum retries after a serialization failure or a deadlock. Default: 0, because only the caller knows whether its
-   * work can run twice.
-   */
+  /** Retries after a serialization failure or a deadlock; default 0, since only callers know if work can run twice. */
   retries?: number;
 }
 

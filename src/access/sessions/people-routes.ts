@@ -121,7 +121,7 @@ function addressOf({ url }: FastifyRequest): URL {
 }
 
 /**
- * The address of a view of the console, without a leading slash; empty for any other text, to prevent open redirects.
+ * The address of a view of the console, without a leading slash; empty for other texts, which prevents open redirects.
  */
 function ownPath(to: string): string {
   const base = 'http://localhost/console/';

@@ -77,9 +77,7 @@ interface PeopleSessionsOptions {
   onError: (error: unknown) => void;
 }
 
-/**
- * Milliseconds after which sessions are checked again, so that revoked rights end within five minutes (contract 18).
- */
+/** Milliseconds between checks of a session, so that revoked rights end within five minutes (contract 18). */
 export const checkedEvery = 4 * 60_000;
 /** Milliseconds between two searches for sessions to check, and before the retry of a failed check. */
 export const checksEvery = 15_000;

@@ -28,9 +28,7 @@ export async function tenantsWithUncheckedSessions(db: Database, after: number):
 
 const inMilliseconds = (time: number) => sql<Date>`statement_timestamp() + ${time} * interval '1 millisecond'`;
 
-/**
- * When a renewal that begins now is over. Until then no other process may use the refresh token, which is valid once.
- */
+/** When a renewal that begins now is over. Until then, no other process may use the one-time refresh token. */
 const takenUntil = inMilliseconds(maxRenewal);
 
 /** Takes the refresh token of such a session, until `giveRenewal` or `updateCheckedSession`. */
@@ -90,9 +88,7 @@ interface TakenRenewal {
   idToken: Buffer | null;
 }
 
-/**
- * For a move to another tenant. Undefined if the session is not a person's or has expired; taken: the token is in use.
- */
+/** For a move to another tenant. Undefined if the session is not a person's or expired; taken: the token is in use. */
 export async function takeRenewal(
   db: Database,
   tenant: string,

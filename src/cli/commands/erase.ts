@@ -140,10 +140,7 @@ async function run(io: CommandIo, erasure: Erasure): Promise<number> {
   return 0;
 }
 
-/**
- * Makes the signer of a certificate. Throws an OperatorError before anything is erased if it cannot be signed or
- * stored.
- */
+/** Makes the signer of a certificate. Throws an OperatorError, before the erasure, if it cannot be signed or stored. */
 function certifying(io: CommandIo, tenant: string, file: string): (db: Database) => Promise<Signer> {
   const { proofKeyFile, baseUrl } = readConfig(io.environment);
   if (proofKeyFile === undefined) {

@@ -72,10 +72,7 @@ Example:
   },
 };
 
-/**
- * Of two witnesses with one file, each would refuse what the other signed. The kernel releases the lock with the
- * process.
- */
+/** Of two witnesses with one file, each would refuse what the other signed. The lock ends with the process. */
 function lockState(file: string): FileLock {
   const lock = tryFileLock(`${file}.lock`, 'exclusive');
   if (lock !== undefined) return lock;

@@ -18,10 +18,7 @@ const calmAfter = 60_000;
 const minPause = 1_000;
 const maxPause = 30_000;
 
-/**
- * Milliseconds until a dead worker is restarted: none at first; if it dies again within a minute, 1 s, doubled each
- * time up to 30 s.
- */
+/** Milliseconds until a dead worker is restarted: 0; if it dies again within a minute, 1 s, doubled up to 30 s. */
 export function restartPause(before: number | undefined, lived: number): number {
   if (before === undefined || lived >= calmAfter) return 0;
   return Math.min(maxPause, Math.max(minPause, before * 2));

@@ -4,10 +4,7 @@ import type { Figures } from '../../metrics/metrics.ts';
 /** Milliseconds that a worker has to send its figures. */
 const defaultWait = 2_000;
 
-/**
- * Collects the workers' figures. Counters of a worker that is late or has ended keep their last values, so that no sum
- * decreases.
- */
+/** Collects the workers' figures. Counters of late or ended workers keep their values, so that no sum decreases. */
 export class WorkerFigures {
   readonly #maxWait: number;
   readonly #waiting = new Map<number, (figures: Figures) => void>();

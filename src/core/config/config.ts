@@ -34,9 +34,7 @@ export interface Config {
   /** Undefined: the embedded PostgreSQL, in `dataDir`. */
   databaseUrl: string | undefined;
   dataDir: string;
-  /**
-   * 32 bytes each: the first encrypts, all decrypt. Empty only without `databaseUrl`: then one is kept in `dataDir`.
-   */
+  /** 32 bytes each: the first encrypts, all decrypt. May be empty without `databaseUrl`: `dataDir` then has one. */
   secretKeys: Buffer[];
   /** The public address without a trailing slash; the issuer of tokens. Its path prefixes every link. */
   baseUrl: string | undefined;

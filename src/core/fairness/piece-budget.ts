@@ -5,8 +5,7 @@ import { currentWork, type Work } from './work.ts';
 export const maxBytesUnderWay = 16 * 1024 * 1024;
 
 /**
- * Additional bytes, for the first piece of a tenant without any. So a tenant starts at once even if other tenants'
- * clients are slow.
+ * Additional bytes for the first piece of a tenant, so that it starts at once even if other tenants' clients are slow.
  */
 export const maxBytesOfFirstPieces = 48 * 1024 * 1024;
 

@@ -35,9 +35,7 @@ export function threadFile(moduleUrl: string, name: string): URL {
 }
 
 const defaultStartLimits = {
-  /**
-   * Milliseconds that a request waits for its thread to start. On a busy machine it may start later, for another one.
-   */
+  /** Milliseconds that a request waits for its thread, which may still start later, for another request. */
   request: 10_000,
   /** Milliseconds after which a thread that has not started is ended. */
   thread: 120_000,

@@ -22,8 +22,8 @@ export interface Step {
 }
 
 /**
- * The current work of a tenant: a request, or a part of a job. It tells every function that it calls whose share to use
- * and when to stop.
+ * The current work of a tenant: a request, or a part of a job. Functions read from it whose share to use and when to
+ * stop.
  */
 export class Work {
   readonly tenant: string;
@@ -55,9 +55,7 @@ export class Work {
     this.#stop.abort(reason);
   }
 
-  /**
-   * Limits all steps together to so many milliseconds from now, until `endLimit`; then the work is aborted with 503.
-   */
+  /** Limits all steps together, from now until `endLimit`. After these milliseconds the work is aborted with 503. */
   limit(milliseconds: number): void {
     this.#limit = milliseconds;
     this.#setLimit(milliseconds);

@@ -8,10 +8,7 @@ const manySteps = 32;
 
 let table = new Int32Array(256);
 
-/**
- * Removes members of a closed object whose keys come again later. Returns the bytes of these members in compact form,
- * commas included.
- */
+/** Removes members of a closed object whose keys come again later. Returns their bytes in compact form, with commas. */
 export function duplicateBytes(tape: JsonTape, object: number): number {
   return mayRepeatKeys(tape, object) ? dropRepeated(tape, object) : 0;
 }

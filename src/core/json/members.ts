@@ -52,10 +52,7 @@ interface KnownKey {
   text: string;
 }
 
-/**
- * Keys that came before. Lines of an import have the same few: to compare bytes takes a part of the time of decoding
- * them.
- */
+/** Recent keys. Lines of an import have the same few, and comparing bytes is cheaper than decoding them. */
 const knownKeys = new Array<KnownKey | undefined>(256);
 const maxKnownKeyBytes = 32;
 

@@ -11,9 +11,7 @@ interface ObjectContainer {
   members: number;
 }
 
-/**
- * The runtime takes up to 100 ms to list 100,000 keys, without a pause. So the parser lists those of larger objects.
- */
+/** The runtime takes up to 100 ms to list 100,000 keys, so the parser lists those of larger objects. */
 const maxListedKeys = 1_000;
 const keysOfLargeObjects = new WeakMap<object, Set<string>>();
 

@@ -1,9 +1,6 @@
 import type { JsonNode } from './tape.ts';
 
-/**
- * One operation of a patch (RFC 6902). A path is a list of keys from the document down; the empty path is the document
- * itself.
- */
+/** An operation of a patch (RFC 6902). A path is a list of keys; the empty path is the document itself. */
 export type PatchOperation =
   | { readonly op: 'add' | 'replace' | 'test'; readonly path: readonly string[]; readonly value: JsonNode }
   | { readonly op: 'remove'; readonly path: readonly string[] }

@@ -18,10 +18,7 @@ import type { JsonNode } from './tape.ts';
 
 /** Maximum levels of arrays and objects in a document. */
 export const maxPatchedLevels = 100;
-/**
- * Maximum size of all that a patch adds, moves and copies. Otherwise a patch of 1 KiB could copy a document a thousand
- * times.
- */
+/** Maximum size of what a patch adds, moves and copies: 1 KiB could otherwise copy a document a thousand times. */
 export const maxMoved = { bytes: 4 * 1_048_576, values: 4 * maxDocument.values } as const;
 
 /**

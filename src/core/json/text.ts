@@ -227,9 +227,6 @@ export function hashOfEscapedKey(bytes: Buffer, start: number, end: number): num
   return hash;
 }
 
-/**
- * FNV-1a over the bytes of a key. Every process draws a random start value, to prevent prepared keys that
- * collide.
- */
+/** FNV-1a over the bytes of a key, with a random start value in each process against prepared collisions. */
 export const firstHash = Math.trunc(Math.random() * 0x7fffffff);
 export const hashFactor = 0x01000193;

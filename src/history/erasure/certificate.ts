@@ -27,8 +27,8 @@ interface ErasedEntries {
 }
 
 /**
- * The signer of a tenant's certificates. Throws an OperatorError if this key does not seal its history, or if the file
- * cannot be written.
+ * The signer of certificates. Throws an OperatorError if it does not seal the history, or if the file cannot be
+ * written.
  */
 export async function prepareCertificate(
   db: Database,

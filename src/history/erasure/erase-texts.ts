@@ -182,10 +182,7 @@ function castOf(table: string, column: string): string {
   return table === 'access_event' ? '::json' : '::jsonb';
 }
 
-/**
- * Deletes what may contain anyone: exports, stored results, hashes of running batches. Returns the number of rows by
- * table.
- */
+/** Deletes exports, stored results and hashes of running batches, whatever their content. Returns the rows by table. */
 export async function eraseWhole(
   { db, tenant, document, replacement }: ErasingTexts,
   onlyCount = false,

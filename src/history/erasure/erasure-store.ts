@@ -52,8 +52,7 @@ export async function endErasure(
 }
 
 /**
- * A subscription that got changes and no notice of their erasure: e-mails cannot give it, and a stopped one gets it
- * later.
+ * A subscription that got changes and no notice of their erasure: for e-mails there is none, stopped ones get it later.
  */
 export interface UntoldSubscription {
   readonly id: string;

@@ -83,10 +83,7 @@ async function findCandidates(db: Database, tenant: string, { needles }: SealedS
   return rows;
 }
 
-/**
- * `read` is the number of places covered: fewer than passed at the limit of bytes, more than entries if some were
- * deleted.
- */
+/** `read`: the number of places covered, fewer than passed at the limit of bytes, more than entries after deletions. */
 async function readEntries(
   db: Database,
   tenant: string,

@@ -3,8 +3,9 @@
  *
  * `entry`: rewritten with the entry. `text`: the name or id is replaced, in JSON and in plain text. `row`: a row with
  * the name or id in this column is deleted. `clear`: a value with it becomes null. `with`: becomes null if a `text`
- * column of the row has the erased name or id. `sealed`: opened, and the row is deleted if the value has it. `all`: erased in all rows of
- * the tenant. `stop`: irreplaceable, so a name or id in it stops the erasure before it begins. `none`: left.
+ * column of the row has the erased name or id. `sealed`: opened, and the row is deleted if the value has it. `all`:
+ * erased in all rows of the tenant. `stop`: irreplaceable, so a name or id in it stops the erasure before it begins.
+ * `none`: left.
  */
 export type Doing = 'entry' | 'text' | 'row' | 'clear' | 'with' | 'sealed' | 'all' | 'stop' | 'none';
 

@@ -5,9 +5,7 @@ export interface Replacing {
   readonly replacement: string;
 }
 
-/**
- * Characters. Shorter names and ids match only alone, or after a quotation mark, colon or parenthesis, as in a query.
- */
+/** Characters. Shorter names and ids match only alone, or after a quotation mark, colon or bracket, as in queries. */
 const minFree = 4;
 /** Levels of JSON texts within JSON texts that are searched. */
 const maxLevels = 3;
@@ -36,9 +34,7 @@ export function replaceInText(text: string, replacing: Replacing): string {
     .reduce((left, pattern) => left.replace(pattern, () => replacing.replacement), text);
 }
 
-/**
- * The same within the strings of a JSON text, whose numbers keep their digits. Other texts are replaced as they are.
- */
+/** The same within the strings of a JSON text, whose numbers keep their digits, or in any other text. */
 export function replaceInJson(text: string, replacing: Replacing): string {
   if (!/^\s*["[{]/.test(text)) return replaceInText(text, replacing);
   return text.replace(/"(?:[^"\\]|\\.)*"/gs, (quoted) => {

@@ -30,8 +30,8 @@ export interface VacuumedTable {
 
 /**
  * Rewrites tables with their indexes, one after the other, so that their files lose what was erased; in a cluster only
- * the tenant's shards. Locks each while rewriting it. Throws an OperatorError if PostgreSQL refuses, or if a snapshot still
- * sees what was erased. `changed`: tables other than those of entries; default: all that an erasure may change.
+ * the tenant's shards. Locks each while rewriting it. Throws an OperatorError if PostgreSQL refuses, or if a snapshot
+ * still sees what was erased. `changed`: tables other than those of entries; default: all that an erasure may change.
  */
 export async function* vacuumTables(
   { db, pool }: { db: Database; pool: pg.Pool },

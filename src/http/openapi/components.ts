@@ -182,10 +182,7 @@ export function anyCase<Word extends string>(words: readonly Word[], options: ob
   });
 }
 
-/**
- * The schema of a resource in a list, under its own name. The parameter `fields` selects members, so only `id` is
- * required.
- */
+/** The schema of a resource in a list, under its own name. Only `id` is required, since `fields` selects members. */
 export function listItem(name: string, resource: TSchema): TSchema {
   const { examples: _examples, ...partial } = withoutRequired(resource);
   return Type.Unsafe({

@@ -200,10 +200,7 @@ function slugOf(text: string): string {
     .replace(/\s/g, '-');
 }
 
-/**
- * Renders Markdown as HTML, with raw HTML escaped. `linkTo` maps the targets of links and images; those without one are
- * shown as their text.
- */
+/** Renders Markdown as HTML, with raw HTML escaped. Links and images that `linkTo` does not map are shown as text. */
 export async function renderGuide(
   markdown: string,
   linkTo: (href: string) => string | undefined,

@@ -46,10 +46,7 @@ export class BackupReader {
     this.#files = files;
   }
 
-  /**
-   * Reads the beginning. Throws an OperatorError if this version does not know the format. The signal ends the read
-   * with its reason.
-   */
+  /** Reads the beginning. Throws an OperatorError for an unknown format. The signal ends the read with its reason. */
   static async open(input: Readable, { signal }: { signal?: AbortSignal | undefined } = {}): Promise<BackupReader> {
     const files = readArchive(decompressed(input, signal));
     const first = await files.next();

@@ -16,10 +16,7 @@ export async function applyDistributedRoutines(client: pg.ClientBase, schema: Sc
   await makeShardRoutines(client, schema);
 }
 
-/**
- * Distributes all routines of Annals to the workers. Calls with a first parameter `of_tenant` then run on the tenant's
- * worker.
- */
+/** Distributes all routines of Annals. Those with a first parameter `of_tenant` then run on the tenant's worker. */
 async function distributeRoutines(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ signature: string; ofTenant: boolean }>(
     `select p.oid::regprocedure::text as signature, coalesce(p.proargnames[1] = 'of_tenant', false) as "ofTenant"

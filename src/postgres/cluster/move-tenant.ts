@@ -59,10 +59,7 @@ export async function moveTenant(pool: pg.Pool, tenant: string, to: string): Pro
   return { tenant, from, to, others };
 }
 
-/**
- * Retries a move while the worker still has an old copy of the tenant, which the cluster drops once no transaction
- * reads it.
- */
+/** Retries a move while the worker has an old copy, which the cluster drops once no transaction reads it. */
 async function whileCleaned(move: () => Promise<unknown>): Promise<void> {
   const end = performance.now() + maxWait;
   for (;;) {

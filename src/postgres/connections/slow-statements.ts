@@ -5,10 +5,7 @@ import type { StopSignal } from '../../core/stop-signal.ts';
 /** Milliseconds from which a read is slow. */
 export const slowFrom = 250;
 
-/**
- * Concurrent slow statements of a process; one tenant has at most half. A tenant without one may have an additional
- * one.
- */
+/** Concurrent slow statements of a process; one tenant has at most half. A tenant without one may exceed this. */
 export const maxSlowStatements = 4;
 
 /** Cheap statements that a transaction needs. */

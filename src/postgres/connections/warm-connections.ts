@@ -39,10 +39,7 @@ export class WarmConnections {
     pool.on('remove', (client) => this.#warm.delete(client));
   }
 
-  /**
-   * Opens and prepares the kept connections, and from now on their replacements. Rejects if a connection cannot be
-   * opened.
-   */
+  /** Opens and prepares the kept connections, and later their replacements. Rejects if one cannot be opened. */
   async open(statements: readonly pg.QueryConfig[]): Promise<void> {
     this.#statements = statements;
     const missing = Math.max(0, this.#kept - this.#warm.size);

@@ -2,9 +2,7 @@ import type pg from 'pg';
 import { OperatorError } from '../../core/errors.ts';
 import type { Schema } from './read-schema.ts';
 
-/**
- * The migrations that the baseline replaced. A database with the last one has all of them, and the baseline's tables.
- */
+/** The migrations that the baseline replaced. A database with the last one has all, and the baseline's tables. */
 const firstFormer = '0001-tenants.sql';
 const lastFormer = '0146-compressed-times.sql';
 /** The last commit with these migrations, which finishes what they leave to the service. */

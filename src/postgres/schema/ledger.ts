@@ -103,10 +103,7 @@ export async function readLedger(client: pg.ClientBase | pg.Pool): Promise<Ledge
   return { migrations: migrations.rows, routineSets: sets.rows };
 }
 
-/**
- * Throws an OperatorError if a newer version of Annals has used the database, or if a migration was edited after it was
- * applied.
- */
+/** Throws an OperatorError if a newer version has used the database, or if an applied migration was edited. */
 export function checkLedger(ledger: Ledger, schema: Schema): void {
   const last = ledger.migrations.at(-1);
   if (last !== undefined && last.number > schema.newest) {

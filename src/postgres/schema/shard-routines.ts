@@ -27,9 +27,7 @@ interface ShardNames {
   tables: ReadonlyMap<string, string>;
 }
 
-/**
- * Whether each shard of a cluster gets its own copy of the routine: it only reads a tenant's tables, or is a writer.
- */
+/** Whether each shard gets its own copy of the routine: it only reads a tenant's tables, or is a writer. */
 export function isForShards({ name, text }: Routine): boolean {
   const changesNothing = isStable.test(partsOf(text).head) && !aboutPlaces.includes(name);
   return isOfTenant.test(text) && (changesNothing || writers.includes(name));

@@ -7,10 +7,7 @@ import { announcementLife } from './announce-change.ts';
 import type { Schema } from './read-schema.ts';
 import { hasOwnTransactionIds } from './transaction-ids.ts';
 
-/**
- * Notifies a process when its database is migrated to another schema, or when its URL leads to a copy on another
- * server.
- */
+/** Notifies a process when its database is migrated to another schema, or is now a copy on another server. */
 export interface SchemaWatch {
   /** Why this process must end; undefined while the database has the schema of this process. */
   readonly reason: string | undefined;

@@ -13,7 +13,7 @@ export interface CatalogueTable extends TableName {
   /** In the order of the key. */
   readonly primaryKey: readonly string[];
   /**
-   * The logged columns of the row before a change. Undefined: none, so updates and deletes of a published table fail.
+   * The logged columns of a row before its change. Undefined: none, so updates and deletes of a published table fail.
    */
   readonly identity: ReadonlySet<string> | undefined;
   /** Possible identities other than `full`: the primary key, then the unique indexes that PostgreSQL accepts. */

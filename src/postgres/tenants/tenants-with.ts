@@ -3,10 +3,7 @@ import { sql } from 'kysely';
 import type { StopSignal } from '../../core/stop-signal.ts';
 import type { Database, DatabaseTransaction } from '../database.ts';
 
-/**
- * Work of tenants: rows of a table that satisfy an SQL condition. The condition is a constant of the program, never
- * input.
- */
+/** Work of tenants: rows of a table that satisfy an SQL condition, a constant of the program and never input. */
 export interface TenantWork {
   readonly table: string;
   readonly condition: string;
