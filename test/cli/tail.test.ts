@@ -110,6 +110,39 @@ test('changes are printed as they come, and the cursor of what was printed is ke
   expect(await again.end()).toBe(0);
 });
 
+test('what begins with now and is stopped before a change continues from there', async () => {
+  const file = join(folder, 'now');
+  const tail = startTail('--cursor-file', file);
+  await expect.poll(() => readFile(file, 'utf8').catch(() => '')).not.toBe('');
+  expect(await tail.end()).toBe(0);
+  await record(20);
+  const again = startTail('--cursor-file', file);
+  expect((await again.next()).at).toBe(new Date(now + 20).toISOString());
+});
+
+test('it continues after the database was away, and after connections were cut', async () => {
+  await record(30);
+  const tail = startTail('--after', 'start', '--q', `occurredAt:>="${new Date(now + 30).toISOString()}"`);
+  const seen = [(await tail.next()).at];
+  for (let at = 31; at <= 34; at += 1) {
+    await database.pool
+      .query(
+        `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
+      )
+      .catch(() => {});
+    await expect
+      .poll(() =>
+        record(at).then(
+          () => true,
+          () => false,
+        ),
+      )
+      .toBe(true);
+    while (seen.at(-1) !== new Date(now + at).toISOString()) seen.push((await tail.next()).at);
+  }
+  expect(seen.length).toBeGreaterThanOrEqual(5);
+});
+
 test('a process of its own waits for a database that is away, says so once, and once when it is back', async () => {
   const proxy = await startDatabaseProxy(database.url);
   const tail = startAnnals(['tail', '--tenant', tenant], { ...environment, DATABASE_URL: proxy.url });

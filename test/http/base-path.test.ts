@@ -102,3 +102,10 @@ test('the path of the public address cannot begin as one of the service', () => 
   }
   expect(readConfig({ ANNALS_BASE_URL: 'https://x.example/document/' }).baseUrl).toBe('https://x.example/document');
 });
+
+test('every first part of a path is known to the settings', async () => {
+  const { paths } = (await (await server.call('/openapi.json')).json()) as { paths: Record<string, unknown> };
+  const segments = new Set(Object.keys(paths).map((path) => path.split('/')[1]));
+  expect(segments.size).toBeGreaterThan(5);
+  for (const segment of [...segments, 'docs', 'openapi.json']) expect(ownSegments).toContain(segment);
+});

@@ -180,6 +180,20 @@ describe('what a model asked and found', () => {
       expect(await search(outsider, path, `${q} ${guess}`)).toEqual([]);
     }
   });
+
+  test('is no context of clients without the scope, also where it is quoted after it fits no more', async () => {
+    const small = { provider: 'openai', model: 'm', apiKey: 'sk-small', contextTokens: 2_000, maxTokens: 16 };
+    await putAgent(server, { tenant, token: await server.token(tenant), id: 'small' }, { llmConfig: small });
+    const sessionId = randomUUID();
+    askTheHistory('x'.repeat(3_000));
+    await chat(insider, 'Who made it?', sessionId);
+    vendor.behave({ kind: 'answer', text: `${secret}, yes.` });
+    vendor.requests.length = 0;
+    await chat(insider, `Was it ${secret}? ${'y'.repeat(1_500)}`, sessionId, 'small');
+    expect(vendor.requests[0]?.text).not.toContain('xxx');
+    await chat(outsider, 'Who made it?', sessionId);
+    expect(vendor.requests.at(-1)?.text).not.toContain(secret);
+  });
 });
 
 test('an export tells clients without a changelog scope that it is there, and not what it asked or found', async () => {

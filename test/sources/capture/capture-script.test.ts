@@ -76,6 +76,31 @@ test('a table that no statement helps is named, not published, and cannot put a 
   await pool.query("insert into victim values (1, 'a'); update victim set title = 'b'");
 });
 
+test('what many tables lack is said once', async () => {
+  const names = Array.from({ length: 5 }, (_, n) => `t${n}`);
+  const { check } = await open(
+    names.map((name) => `create table ${name} (id int primary key, title text)`).join(';'),
+    Object.fromEntries(
+      names.map((name, n) => [`public.${name}`, { entity: name, ...(n < 3 ? { name: 'title' } : {}) }]),
+    ),
+  );
+  const { code, stdout, stderr } = await check();
+  expect(code).toBe(1);
+  expect(stderr.trimEnd().split('\n')).toEqual([
+    'annals: the replica identity of these tables lacks columns of the mapping: public.t0 (title), public.t1 (title), public.t2 (title); --sql prints the statements',
+    expect.stringMatching(
+      /^annals: note: the log of these tables has only the key .*: public\.t0, .*public\.t4; --sql prints/,
+    ),
+  ]);
+  const [first] = stdout.split('\n').map((line) => (line === '' ? undefined : JSON.parse(line)));
+  expect(first.missing).toEqual([
+    {
+      message: 'public.t0: title is not in its replica identity',
+      statement: 'alter table "public"."t0" replica identity full;',
+    },
+  ]);
+});
+
 test('wrong usage', async () => {
   const { check } = await open('select 1', { 'public.a': { entity: 'a' } });
   expect(await check('--slot', 'No')).toMatchObject({ code: 2, stdout: '' });

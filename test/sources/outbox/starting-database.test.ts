@@ -5,7 +5,9 @@ import { startAnnals } from '../../support/server/command.ts';
 import { startDatabaseProxy } from '../../support/server/database-proxy.ts';
 import { entriesOf } from '../../support/server/entries.ts';
 import { eventually } from '../../support/server/patience.ts';
+import { createSourceDatabase, startSourceServer } from '../../support/server/source-server.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { startCapture } from '../capture/captured.ts';
 import { useHistory } from '../history.ts';
 import { createApplication, startRelay } from './relayed.ts';
 
@@ -66,4 +68,19 @@ test("commands wait while Annals' own database is starting, and end in order whe
   await relaying.firstLine;
   relaying.process.kill('SIGTERM');
   expect((await relaying.ended).code).toBe(0);
+});
+
+test('capture waits for a source that is starting', async () => {
+  const server = await startSourceServer();
+  onTestFinished(() => server.close());
+  const database = await createSourceDatabase(server);
+  await database.pool.query(orders);
+  const source = await startStartingServer(database.url);
+  const history = openHistory();
+  const { running } = startCapture({ source: database, history, tables, url: source.url });
+  await eventually(async () => source.refused).toBeGreaterThan(1);
+  source.mend();
+  await running;
+  await database.pool.query('insert into orders values (1)');
+  await eventually(() => entriesOf(history)).toHaveLength(1);
 });
