@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AnnalsError } from '../core/errors.ts';
+import { keepHeapSmall } from '../core/fairness/heap-growth.ts';
 import { type Release, Semaphore } from '../core/fairness/semaphore.ts';
 import { Stop } from '../core/stop-signal.ts';
 import { onClientGone } from './client-gone.ts';
@@ -99,7 +100,14 @@ class BodyShares {
   }
 
   async admitLargeBody(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    request.releaseLargeBody = await this.#acquire(this.#largeBodies, request, reply, 1);
+    const release = await this.#acquire(this.#largeBodies, request, reply, 1);
+    const letHeapGrow = keepHeapSmall();
+    holdUntilAnswered(reply, letHeapGrow);
+    const releaseLargeBody = () => {
+      release();
+      letHeapGrow();
+    };
+    request.releaseLargeBody = releaseLargeBody;
   }
 
   async #acquire(share: Semaphore, request: FastifyRequest, reply: FastifyReply, places: number): Promise<Release> {
