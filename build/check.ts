@@ -17,7 +17,8 @@ const root = join(import.meta.dirname, '..');
 // Incremental: a check of few changes takes a fifth of the time.
 const remembered = join(root, 'node_modules', '.cache', 'typescript', 'all.tsbuildinfo');
 const programs = [
-  // The console's tests load most of the service, so two programs would check that twice. biome.json says what a browser alone has.
+  // The console's tests load most of the service, so two programs would check that twice. biome.json says what a
+  // browser alone has.
   [...tsc, '--tsBuildInfoFile', remembered],
   [biome, 'ci', '--error-on-warnings', '.'],
 ];

@@ -1,5 +1,5 @@
-// Writes src/desk/costs/prices.json from the table of @pydantic/genai-prices (MIT): the models with exact ids. Models that it matches
-// by a pattern are left out.
+// Writes src/desk/costs/prices.json from the table of @pydantic/genai-prices (MIT): the models with exact ids. Models
+// that it matches by a pattern are left out.
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {

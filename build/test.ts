@@ -1,4 +1,5 @@
-// Types and lint run beside the tests, which wait for servers and browsers and leave the cores idle a sixth of the time.
+// Types and lint run beside the tests, which wait for servers and browsers and leave the cores idle a sixth of the
+// time.
 import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { constants, setPriority } from 'node:os';

@@ -7,7 +7,8 @@ const echoLimit = 1_000;
 
 /** Runs the command line in this process and sets its exit code. */
 export async function main(args: string[], environment: Record<string, string | undefined>): Promise<void> {
-  // A command that waits, for a database that is away, may have no connection and no timer that keeps the process alive.
+  // A command that waits, for a database that is away, may have no connection and no timer that keeps the process
+  // alive.
   const alive = setInterval(() => {}, 60_000);
   process.exitCode = await runWithOutput({ environment, stop: stopSignal() }, (io) => runCommandLine(args, io));
   clearInterval(alive);

@@ -7,8 +7,8 @@ import { processTime } from '../processor-time.ts';
 import { benchFolder, onServer } from '../server.ts';
 import { connect, mappingOf, openWorld, start, tenant, untilEntries } from './world.ts';
 
-// What capture and triggers cost: the rate of capture against annals import of the same changes, and what the triggers of an outbox
-// add to the application's own writes.
+// What capture and triggers cost: the rate of capture against annals import of the same changes, and what the triggers
+// of an outbox add to the application's own writes.
 const { values: settings, positionals } = parseArgs({
   allowPositionals: true,
   options: { items: { type: 'string', default: '20000' } },

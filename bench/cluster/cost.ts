@@ -24,8 +24,8 @@ import { printTable } from '../figures.ts';
 import { processTime } from '../processor-time.ts';
 import { onServer } from '../server.ts';
 
-// The same work in a database of the coordinator that is not distributed and in one that is. Compares the processor time of all
-// database processes, which run on this machine.
+// The same work in a database of the coordinator that is not distributed and in one that is. Compares the processor
+// time of all database processes, which run on this machine.
 const { values: settings } = parseArgs({
   options: { entries: { type: 'string', default: '20000' }, rounds: { type: 'string', default: '5' } },
 });

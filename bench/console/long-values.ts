@@ -3,7 +3,8 @@ import { startChromium } from '../../console/test/support/chromium.ts';
 import { longValues } from '../../console/test/support/long-values.ts';
 import { maxTaskTime } from '../../console/test/support/page-measures.ts';
 
-// Prints the processor time of the longest task of the page for each long value: while it runs, the page answers no key.
+// Prints the processor time of the longest task of the page for each long value: while it runs, the page answers no
+// key.
 const browser = await startChromium();
 try {
   for (const { title, answers, work } of longValues) {

@@ -11,7 +11,8 @@ import { startSplunkServer } from '../../test/support/vendor/splunk-server.ts';
 import { benchFolder, makeTenant, openBenchServer } from '../server.ts';
 import { environmentOf, tokenOf } from '../service.ts';
 
-// Deliveries of every kind while PostgreSQL and two processes of the service are killed with kill -9, in turn and together.
+// Deliveries of every kind while PostgreSQL and two processes of the service are killed with kill -9, in turn and
+// together.
 const { values: settings } = parseArgs({ options: { kills: { type: 'string', default: '12' } } });
 const tenant = 'acme';
 const scope = 'changelog.changelog_read changelog.subscription_read changelog.subscription_manage';

@@ -11,7 +11,8 @@ import { makeTenant, openBenchServer } from '../server.ts';
 import { environmentOf, startService, tokenOf } from '../service.ts';
 import type { WriterTask } from './writer.ts';
 
-// Milliseconds from the commit of a change to a client of server-sent events. One tenant has changes; readers follow it and others.
+// Milliseconds from the commit of a change to a client of server-sent events. One tenant has changes; readers follow it
+// and others.
 const { values: settings } = parseArgs({
   options: {
     rate: { type: 'string', default: '2000' },

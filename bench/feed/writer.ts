@@ -4,7 +4,8 @@ import { createDatabase } from '../../src/postgres/database.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 import { changeOf } from '../../test/support/server/history.ts';
 
-// Records changes one by one, each in a transaction of its own, and prints when each commit was acknowledged: number and time.
+// Records changes one by one, each in a transaction of its own, and prints when each commit was acknowledged: number
+// and time.
 export interface WriterTask {
   url: string;
   tenant: string;

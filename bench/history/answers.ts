@@ -25,8 +25,8 @@ import { Random } from '../../test/support/oracle/random.ts';
 import { clusterOfEnvironment, createClusterDatabase, dropOnCluster } from '../../test/support/server/cluster.ts';
 import { openBenchServer } from '../server.ts';
 
-// Writes a hash of every answer to a list of queries and to random ones, on the same data: to compare two versions, or a cluster
-// with one server, byte for byte.
+// Writes a hash of every answer to a list of queries and to random ones, on the same data: to compare two versions, or
+// a cluster with one server, byte for byte.
 const { values: settings } = parseArgs({
   options: {
     random: { type: 'string', default: '3000' },

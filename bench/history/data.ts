@@ -21,8 +21,8 @@ const tables = ['change_entry', 'change_related', 'change_tally', 'change_kind',
 const entriesAtOnce = 5_000;
 
 /**
- * The name of a database with so many entries, made where it is missing. `imported` is as the import leaves it; `analysed` has been
- * vacuumed and analysed.
+ * The name of a database with so many entries, made where it is missing. `imported` is as the import leaves it;
+ * `analysed` has been vacuumed and analysed.
  */
 export async function openBenchDatabase(
   server: BenchServer,

@@ -19,7 +19,10 @@ const entities = 'order customer company product segment group group-assignment 
 const types = ['update', 'create', 'delete'];
 const address = 'street zip city country phone company state floor door note'.split(' ');
 
-/** All classes, at a moment in milliseconds since 1970. No variant repeats another, so nothing that is cached of a query helps. */
+/**
+ * All classes, at a moment in milliseconds since 1970. No variant repeats another, so nothing that is cached of a query
+ * helps.
+ */
 export function questionClasses(now: number): QuestionClass[] {
   const since = (milliseconds: number) => new Date(now - milliseconds).toISOString();
   /** The default window, one minute longer with each number. */
@@ -165,7 +168,10 @@ export function questionClasses(now: number): QuestionClass[] {
   ];
 }
 
-/** Matches 7 of 10 first names and 9 of 10 last digits, some 5,000 of 8,000 names; another pattern for each of 100 numbers. */
+/**
+ * Matches 7 of 10 first names and 9 of 10 last digits, some 5,000 of 8,000 names; another pattern for each of 100
+ * numbers.
+ */
 function most(number: number): string {
   const first = Array.from({ length: 7 }, (_, index) => firstNames[(number + index) % 10]);
   return `^(${first.join('|')}) .*[^${Math.floor(number / 10)}]$`;

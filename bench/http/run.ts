@@ -12,8 +12,8 @@ import { makeTenant, openBenchServer } from '../server.ts';
 import { environmentOf, firstLineOf, startService, stop, tokenOf } from '../service.ts';
 import { type Answered, statementsOf, withRows } from './statements.ts';
 
-// The processor time of a request beside that of a bare handler with the same answer. All servers run throughout and are called in
-// turn; the medians of the rounds are compared.
+// The processor time of a request beside that of a bare handler with the same answer. All servers run throughout and
+// are called in turn; the medians of the rounds are compared.
 const { values: settings } = parseArgs({
   options: {
     rounds: { type: 'string', default: '7' },

@@ -61,7 +61,9 @@ const pageAsRows = `select total, current, at, kind, actor, entity_id as "entity
   case when octet_length(paths) + coalesce(octet_length(related), 0) <= 262144 then paths end as paths
   from change_read($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::xid8, $11, $12)`;
 
-/** The same statements, but that of this page of the history answers a row for each entry and takes arrays as values. */
+/**
+ * The same statements, but that of this page of the history answers a row for each entry and takes arrays as values.
+ */
 export function withRows(statements: Record<string, Answered>, page: string): Record<string, Answered> {
   const own = statements[page];
   if (own === undefined) throw new Error(`the statement of ${page} is not known`);

@@ -15,8 +15,8 @@ import { openBenchServer } from '../server.ts';
 import { environmentOf } from '../service.ts';
 import { shopFile } from './shop-file.ts';
 
-// What recording costs over writing the same rows: `annals import` of a file in its own process, as an operator runs it, and a bare
-// COPY of the resulting rows into the same tables of another database; in turn, in one run.
+// What recording costs over writing the same rows: `annals import` of a file in its own process, as an operator runs
+// it, and a bare COPY of the resulting rows into the same tables of another database; in turn, in one run.
 const { values: settings, positionals: files } = parseArgs({
   allowPositionals: true,
   options: { lines: { type: 'string', default: '200000' }, rounds: { type: 'string', default: '5' } },

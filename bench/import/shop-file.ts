@@ -10,8 +10,8 @@ import { benchFolder } from '../server.ts';
 const now = Date.UTC(2026, 8, 15, 12);
 
 /**
- * The path of a file with so many changes as NDJSON, oldest first: the histories of as many demo shops as it takes, side by
- * side, each with documents of its own and a millisecond later than the last. Written where it is missing.
+ * The path of a file with so many changes as NDJSON, oldest first: the histories of as many demo shops as it takes,
+ * side by side, each with documents of its own and a millisecond later than the last. Written where it is missing.
  */
 export async function shopFile(lines: number): Promise<string> {
   const path = join(benchFolder, `shop-${lines}.ndjson`);

@@ -4,8 +4,8 @@ import { Random } from '../../test/support/oracle/random.ts';
 import { startVendor } from '../../test/support/vendor/vendor-server.ts';
 import { quantile } from '../figures.ts';
 
-// The bystander, in a process of its own: a tenant with ordinary calls, two at a time and some 60 a second, that starts a
-// chat and an export every second. Its parent sends `{ seconds }` and gets what it saw.
+// The bystander, in a process of its own: a tenant with ordinary calls, two at a time and some 60 a second, that starts
+// a chat and an export every second. Its parent sends `{ seconds }` and gets what it saw.
 const [baseUrl = '', tenant = '', token = '', clientId = '', clientSecret = ''] = process.argv.slice(2);
 const random = new Random();
 const vendor = await startVendor();

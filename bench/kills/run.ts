@@ -9,8 +9,8 @@ import { runPositionLaw } from '../../test/support/server/position-law.ts';
 import { runSealingLaw } from '../../test/support/server/sealing-law.ts';
 import { benchFolder, openBenchServer } from '../server.ts';
 
-// The laws of positions and of sealing while processes are killed with SIGKILL at random moments, and the database as well. The
-// tests position-law.test.ts and sealing.test.ts run the same laws, without kills of the database.
+// The laws of positions and of sealing while processes are killed with SIGKILL at random moments, and the database as
+// well. The tests position-law.test.ts and sealing.test.ts run the same laws, without kills of the database.
 const { values: settings, positionals } = parseArgs({
   allowPositionals: true,
   options: {

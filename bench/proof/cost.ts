@@ -12,8 +12,8 @@ import { printTable } from '../figures.ts';
 import { parentOf, serverTime } from '../processor-time.ts';
 import { openBenchServer } from '../server.ts';
 
-// What sealing costs an entry: processor time of this process and of the database's processes, and bytes on disk, by the
-// number of changed paths. And the bytes where few entries come a minute.
+// What sealing costs an entry: processor time of this process and of the database's processes, and bytes on disk, by
+// the number of changed paths. And the bytes where few entries come a minute.
 const { values: settings } = parseArgs({
   options: {
     entries: { type: 'string', default: '50000' },

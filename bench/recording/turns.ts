@@ -3,7 +3,8 @@ import { gzipSync } from 'node:zlib';
 import { makeTenant, openBenchServer } from '../server.ts';
 import { basicOf, environmentOf, startService } from '../service.ts';
 
-// Prints the processor time of the longest turn of a recorder's event loop while it reads a long request: no other request is answered in it.
+// Prints the processor time of the longest turn of a recorder's event loop while it reads a long request: no other
+// request is answered in it.
 const server = await openBenchServer();
 const { url, db, drop } = await server.create();
 const authorization = basicOf(await makeTenant(db, 'long', 'recorder.change_record'));

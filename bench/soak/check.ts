@@ -4,7 +4,10 @@ import { tenantsWith } from '../../src/postgres/tenants/tenants-with.ts';
 import type { BenchDatabase } from '../server.ts';
 import { type Caller, Session } from './clients.ts';
 
-/** Compares what was acknowledged, and the totals of the service, with plain counts of the rows. `keepsAll`: without retention. */
+/**
+ * Compares what was acknowledged, and the totals of the service, with plain counts of the rows. `keepsAll`: without
+ * retention.
+ */
 export async function check({ pool, db }: BenchDatabase, caller: Caller, keepsAll = true): Promise<string[]> {
   const { tenant, acknowledged } = caller;
   const session = new Session(caller);

@@ -9,8 +9,9 @@ import { Counts, environmentOf, Supervised } from '../service.ts';
 import { check } from './check.ts';
 import { type Caller, chat, exportHistory, prepareTenant, read, record, write } from './clients.ts';
 
-// Everything at once, at rates that leave the machine room: recorders, readers, writers, chats, exports and retention, while one process
-// is killed each minute. At the end what was acknowledged is compared with what is there, and totals with plain counts.
+// Everything at once, at rates that leave the machine room: recorders, readers, writers, chats, exports and retention,
+// while one process is killed each minute. At the end what was acknowledged is compared with what is there, and totals
+// with plain counts.
 const { values: settings } = parseArgs({
   options: { minutes: { type: 'string', default: '30' }, killEvery: { type: 'string', default: '60' } },
 });

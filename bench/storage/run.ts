@@ -22,8 +22,8 @@ import { parentOf, serverTime } from '../processor-time.ts';
 import { type BenchDatabase, openBenchServer } from '../server.ts';
 import { environmentOf } from '../service.ts';
 
-// Bytes on disk and of WAL that a settled entry takes, by table and part: what an import leaves once everything is folded, has its
-// position, is sealed, and the tables are vacuumed.
+// Bytes on disk and of WAL that a settled entry takes, by table and part: what an import leaves once everything is
+// folded, has its position, is sealed, and the tables are vacuumed.
 const { values: settings } = parseArgs({
   options: {
     lines: { type: 'string', default: '60000' },

@@ -1,5 +1,5 @@
-// Writes src/openapi.ts, the types of what the service takes and answers, unless they are there as the sources are now; and
-// src/query/written.ts, the copy of the service's own file, so that the package needs nothing of the service.
+// Writes src/openapi.ts, the types of what the service takes and answers, unless they are there as the sources are now;
+// and src/query/written.ts, the copy of the service's own file, so that the package needs nothing of the service.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { copyQueryText, filesIn, stateOf, textOf } from '../../build/checkout.js';

@@ -5,7 +5,9 @@ import { licences } from '../../build/licences.ts';
 import { clientAliases } from '../../console/client-aliases.ts';
 import { precompress } from '../../console/precompress.ts';
 
-/** One file without imports and exports: a page takes it as a module or as a script, from a package or from the service. */
+/**
+ * One file without imports and exports: a page takes it as a module or as a script, from a package or from the service.
+ */
 export default defineConfig({
   root: import.meta.dirname,
   resolve: { alias: clientAliases },

@@ -32,8 +32,8 @@ interface Restricted {
 }
 
 /**
- * The reads of the change history beside its list (contract 4), each from one snapshot of the database. Those that take a
- * query reject with an AnnalsError, validation_violation, when a regular expression exceeds its budget.
+ * The reads of the change history beside its list (contract 4), each from one snapshot of the database. Those that take
+ * a query reject with an AnnalsError, validation_violation, when a regular expression exceeds its budget.
  */
 export type HistoryReads = ReturnType<typeof createHistoryReads>;
 
@@ -140,8 +140,8 @@ export function createHistoryReads(options: HistoryOptions) {
 
     /**
      * A document as it was. The caller calls `release` when it no longer needs the document. Rejects with
-     * resource_not_found if it has no entry, or too few, and with insufficient_permissions where a restriction may show a
-     * part of its history.
+     * resource_not_found if it has no entry, or too few, and with insufficient_permissions where a restriction may show
+     * a part of its history.
      */
     async document(
       tenant: string,
@@ -157,7 +157,8 @@ export function createHistoryReads(options: HistoryOptions) {
         });
       const small = await read(false);
       if (small !== undefined) return { found: small, release: () => {} };
-      // Waits for a place only after the first transaction has returned its connection, which holders of places may need.
+      // Waits for a place only after the first transaction has returned its connection, which holders of places may
+      // need.
       const release = await largeDocuments.acquire(tenant, currentWork()?.signal);
       try {
         const large = await read(true);

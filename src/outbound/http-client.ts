@@ -80,8 +80,8 @@ export interface HttpClientOptions {
 }
 
 /**
- * The HTTP client for all servers that Annals calls. Node's own client instead of the global fetch: it reports whether a
- * request has left, checks the address that it connects to, keeps connections alive longer, and follows no redirect.
+ * The HTTP client for all servers that Annals calls. Node's own client instead of the global fetch: it reports whether
+ * a request has left, checks the address that it connects to, keeps connections alive longer, and follows no redirect.
  */
 export class HttpClient {
   readonly #options: HttpClientOptions;

@@ -24,8 +24,8 @@ const flagEnd = 2;
 const flagPacked = 4;
 
 /**
- * Encodes a position as bytes. Long keys take 21 bits for each character, so that 8 fields of 128 characters and an id of
- * 255 bytes always fit. The modules that create ids refuse a longer id.
+ * Encodes a position as bytes. Long keys take 21 bits for each character, so that 8 fields of 128 characters and an id
+ * of 255 bytes always fit. The modules that create ids refuse a longer id.
  */
 function encodePosition({ row, after }: ListPosition): Buffer {
   const flags = (after ? flagAfter : 0) | (row === undefined ? flagEnd : 0);
@@ -139,8 +139,8 @@ export function sealCursor(sealer: Sealer, scope: CursorScope, position: ListPos
 }
 
 /**
- * Decodes the position of a cursor. Every error is the same validation_violation, so that the caller does not learn which
- * check failed.
+ * Decodes the position of a cursor. Every error is the same validation_violation, so that the caller does not learn
+ * which check failed.
  */
 export function openCursor(
   sealer: Sealer,

@@ -94,8 +94,8 @@ export function arrayBody(texts: PageTexts): string | Readable {
 }
 
 /**
- * The body of an answer that is read while it is sent, never ahead of the client. The texts go to the socket as they are:
- * a Buffer of each would stay in memory until the next garbage collection.
+ * The body of an answer that is read while it is sent, never ahead of the client. The texts go to the socket as they
+ * are: a Buffer of each would stay in memory until the next garbage collection.
  */
 export function streamOfTexts(texts: AsyncIterable<string>): Readable {
   return Readable.from(texts, { objectMode: true, highWaterMark: 0 });

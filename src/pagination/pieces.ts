@@ -8,8 +8,8 @@ export const maxStreamedBytes = maxPieceBytes / 4;
 export const maxPartBytes = 96 * 1024;
 
 /**
- * Puts items into pieces whose lengths add up to at most `maxBytes`. The order stays the same. A longer item is a piece of
- * its own.
+ * Puts items into pieces whose lengths add up to at most `maxBytes`. The order stays the same. A longer item is a piece
+ * of its own.
  *
  * @example
  * piecesOf(['a', 'b', 'c'], [3, 4, 9], 8); // [['a', 'b'], ['c']]

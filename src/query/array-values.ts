@@ -5,8 +5,8 @@ import { projectedText } from './json-projection.ts';
 const maxTestedSegments = 16;
 
 /**
- * Whether the path meets an array on its way or at its end, so that it may lead to other values than without arrays. For a
- * long path it is true for every document.
+ * Whether the path meets an array on its way or at its end, so that it may lead to other values than without arrays.
+ * For a long path it is true for every document.
  */
 export function meetsArray(document: RawBuilder<unknown>, path: readonly string[]): RawBuilder<SqlBool> {
   if (path.length > maxTestedSegments) return sql`true`;

@@ -38,8 +38,8 @@ export interface Match {
 }
 
 /**
- * `from` is the first whole millisecond since 1970 inside the range, `to` the first one after it. Either may be missing.
- * Entries have whole milliseconds, so both are exact for any precision in the query.
+ * `from` is the first whole millisecond since 1970 inside the range, `to` the first one after it. Either may be
+ * missing. Entries have whole milliseconds, so both are exact for any precision in the query.
  */
 export interface TimeRange {
   readonly kind: 'time';

@@ -15,13 +15,13 @@ export interface DocumentMapping {
   /** The text column, never null, of a field that always has one text, for its index; undefined for other fields. */
   column(path: readonly string[]): RawBuilder<unknown> | undefined;
   /**
-   * A condition that an index can answer and that every row fulfils whose value at the path equals `json`, a scalar as JSON text;
-   * rows with other values may fulfil it too. undefined where there is none.
+   * A condition that an index can answer and that every row fulfils whose value at the path equals `json`, a scalar as
+   * JSON text; rows with other values may fulfil it too. undefined where there is none.
    */
   contains(path: readonly string[], json: string): RawBuilder<SqlBool> | undefined;
   /**
-   * A condition that an index can answer and that every row fulfils that has a value of the range at the path, also within
-   * arrays; other rows may fulfil it too. undefined where there is none.
+   * A condition that an index can answer and that every row fulfils that has a value of the range at the path, also
+   * within arrays; other rows may fulfil it too. undefined where there is none.
    */
   range(path: readonly string[], range: ValueRange): RawBuilder<SqlBool> | undefined;
   /** Whether `null` also finds where nothing is; default true. */
@@ -48,8 +48,8 @@ export function pathOfField(field: string): string[] {
 }
 
 /**
- * Compiles a query to a predicate for rows of documents: true where the query holds, false or null where not. A term compares
- * values of one type only: numbers by value, strings by code point (contract 9). Every value is a parameter.
+ * Compiles a query to a predicate for rows of documents: true where the query holds, false or null where not. A term
+ * compares values of one type only: numbers by value, strings by code point (contract 9). Every value is a parameter.
  */
 export function documentQueryToSql(query: DocumentQuery, mapping: DocumentMapping): Predicate {
   return conditionToSql(query, mapping);
@@ -134,7 +134,8 @@ function stringsToSql(strings: readonly string[], path: readonly string[], mappi
 
 /** The exact condition comes first: it is cheaper, and without an index the second one is seldom tried. */
 function narrowed(exact: Predicate, superset: Predicate | undefined): Predicate {
-  // The planner knows how many rows the index finds, and nothing of the exact condition: in coalesce it counts as one half.
+  // The planner knows how many rows the index finds, and nothing of the exact condition: in coalesce it counts as one
+  // half.
   return superset === undefined ? exact : sql`(coalesce(${exact}, false) and ${superset})`;
 }
 

@@ -16,8 +16,8 @@ export function compileMatcher(matcher: Text | Glob | List): (text: string) => b
 }
 
 /**
- * The first and the last part must stand at the ends. Each part between is taken at its first occurrence, which leaves the
- * most room for the parts after it. So no part is ever tried twice.
+ * The first and the last part must stand at the ends. Each part between is taken at its first occurrence, which leaves
+ * the most room for the parts after it. So no part is ever tried twice.
  */
 function matchesGlob(parts: readonly string[], text: string): boolean {
   const first = parts[0] ?? '';

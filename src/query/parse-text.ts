@@ -9,8 +9,8 @@ export function parseQuoted(cursor: Cursor): Text {
 }
 
 /**
- * Moves the cursor past a text in double quotes and returns the unquoted text. A backslash before a character other than
- * `"` and `\` is an error. With `looseBackslash` (a regular expression) it stays in the text.
+ * Moves the cursor past a text in double quotes and returns the unquoted text. A backslash before a character other
+ * than `"` and `\` is an error. With `looseBackslash` (a regular expression) it stays in the text.
  */
 export function unquote(cursor: Cursor, options: { looseBackslash: boolean }): string {
   const opening = cursor.position;
@@ -42,8 +42,8 @@ export function closingQuoteOf(opening: number): string {
 
 /**
  * Reads a bare value: text in which `*` stands for any run of characters (contract 4). The value may contain blanks. It
- * ends before the next field, before the parenthesis that closes its group, at a comma of its list, or at the end of the
- * query. The cursor stops there, before the blanks that follow the value.
+ * ends before the next field, before the parenthesis that closes its group, at a comma of its list, or at the end of
+ * the query. The cursor stops there, before the blanks that follow the value.
  */
 export function parseBare(cursor: Cursor, context: ValueContext): Text | Glob {
   const start = cursor.offset;

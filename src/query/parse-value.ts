@@ -68,8 +68,9 @@ function intersect(a: TimeBound, b: TimeBound): TimeBound {
 }
 
 /**
- * Reads the value of a document's field: a comparison, one or two of them in parentheses, two joined by ` AND `, or any value
- * of a text field, a regular expression also in parentheses (contract 9). document-sql.ts decides what a bare value means, for example a number.
+ * Reads the value of a document's field: a comparison, one or two of them in parentheses, two joined by ` AND `, or any
+ * value of a text field, a regular expression also in parentheses (contract 9). document-sql.ts decides what a bare
+ * value means, for example a number.
  */
 export function parseDocumentTerm(
   cursor: Cursor,

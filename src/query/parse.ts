@@ -245,8 +245,8 @@ function refuseCharacters(text: string): void {
 }
 
 /**
- * Throws where a field needs another one (contract 4: `entityId` needs `entity`) and that one is neither beside it nor in an
- * AND that contains it. A term in an arm of an OR serves that arm alone, even where every arm has it.
+ * Throws where a field needs another one (contract 4: `entityId` needs `entity`) and that one is neither beside it nor
+ * in an AND that contains it. A term in an arm of an OR serves that arm alone, even where every arm has it.
  */
 function checkNeeds(query: Query, needs: readonly FieldNeed[]): void {
   for (const need of needs) check(query, need, false);

@@ -17,8 +17,8 @@ import {
 import { readCharacter, readClass } from './spans.ts';
 
 /**
- * The text or the glob that means the same as a regular expression. Undefined for an expression that is more than a text
- * with `^` or `$` at its ends.
+ * The text or the glob that means the same as a regular expression. Undefined for an expression that is more than a
+ * text with `^` or `$` at its ends.
  *
  * @example
  * plainRegex('23$'); // the glob *23

@@ -4,8 +4,8 @@ import { AnnalsError } from '../core/errors.ts';
 const maxShown = 40;
 
 /**
- * What stands at `offset` of a query, for the end of an error's message: the whole word, the whole text in double quotes, or what
- * stands before `end`.
+ * What stands at `offset` of a query, for the end of an error's message: the whole word, the whole text in double
+ * quotes, or what stands before `end`.
  *
  * @example
  * foundAt('is:lowr', 3); // found "lowr"
@@ -50,9 +50,9 @@ function visibly(character: string): string {
 }
 
 /**
- * A wrong query: 400. `position` is a 1-based code point; `expected` follows the word "expected" in the detail. Clients match
- * some messages (contract 3), so the caller may give one. The detail always has the position and what was expected there
- * (contract 4).
+ * A wrong query: 400. `position` is a 1-based code point; `expected` follows the word "expected" in the detail. Clients
+ * match some messages (contract 3), so the caller may give one. The detail always has the position and what was
+ * expected there (contract 4).
  */
 export class QueryError extends AnnalsError {
   readonly position: number;

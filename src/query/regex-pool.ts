@@ -37,8 +37,9 @@ export class RegexMatcherPool {
   }
 
   /**
-   * Returns one byte for each name: 1 where the pattern matches. Rejects with QueryError where the pattern is invalid or needs
-   * more than is left of the budget, and with AnnalsError (429) where too many calls of the tenant wait already.
+   * Returns one byte for each name: 1 where the pattern matches. Rejects with QueryError where the pattern is invalid
+   * or needs more than is left of the budget, and with AnnalsError (429) where too many calls of the tenant wait
+   * already.
    */
   async matchNames(source: string, names: readonly string[], options: MatchNamesOptions = {}): Promise<Uint8Array> {
     const { position = 1, budget = new RegexBudget() } = options;

@@ -2,10 +2,10 @@ import { RE2JS, RE2JSSyntaxException } from 're2js';
 import { isUnicodeClass, namedClassAt, readCharacter, readClass } from './spans.ts';
 
 /**
- * The maximum number of steps that the regular expressions of one query may take together. A step is one unit of a pattern's
- * size at one character of one name, so a pattern of size 10 may be tried on 100 million characters. Measured with re2js 2.10:
- * 0.1 to 10 ns a step for what people write, up to 100 ns for what is made to be slow. So regex-pool.ts limits processor time
- * as well.
+ * The maximum number of steps that the regular expressions of one query may take together. A step is one unit of a
+ * pattern's size at one character of one name, so a pattern of size 10 may be tried on 100 million characters. Measured
+ * with re2js 2.10: 0.1 to 10 ns a step for what people write, up to 100 ns for what is made to be slow. So
+ * regex-pool.ts limits processor time as well.
  */
 export const regexStepBudget = 1_000_000_000;
 
@@ -56,8 +56,8 @@ export function compileRegex(source: string): (name: string) => boolean {
 }
 
 /**
- * Computes the size of a pattern from its text, without compiling it: `a{1000}` has 1,002. Throws, with the place, for syntax
- * that RE2 leaves out on purpose. The compiler reports other faults of syntax.
+ * Computes the size of a pattern from its text, without compiling it: `a{1000}` has 1,002. Throws, with the place, for
+ * syntax that RE2 leaves out on purpose. The compiler reports other faults of syntax.
  */
 export function measureRegex(source: string): RegexMeasure {
   const folds = /\(\?[a-zA-Z-]*i/.test(source);

@@ -41,8 +41,8 @@ export function fieldFollows(text: string, offset: number): boolean {
 }
 
 /**
- * A bare value may contain blanks. It ends before the next field, before the parenthesis that closes its group, at a comma of its
- * list, or with the text; blanks at its end are no part of it.
+ * A bare value may contain blanks. It ends before the next field, before the parenthesis that closes its group, at a
+ * comma of its list, or with the text; blanks at its end are no part of it.
  */
 export function bareSpan(text: string, start: number, context: ValueContext): ValueSpan {
   return span(text, start, context, (offset) =>
@@ -51,8 +51,8 @@ export function bareSpan(text: string, start: number, context: ValueContext): Va
 }
 
 /**
- * A regular expression without quotes ends like a bare value. Its parentheses are balanced; escaped ones, those in a class or in \Q…\E
- * do not count.
+ * A regular expression without quotes ends like a bare value. Its parentheses are balanced; escaped ones, those in a
+ * class or in \Q…\E do not count.
  */
 export function expressionSpan(text: string, start: number, { inParentheses }: ValueContext): ValueSpan {
   let literal = false;

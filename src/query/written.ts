@@ -1,5 +1,5 @@
-// How the query language writes its values. Service, client, console and viewer share this file: it imports nothing, and the client's
-// package has a copy of it.
+// How the query language writes its values. Service, client, console and viewer share this file: it imports nothing,
+// and the client's package has a copy of it.
 
 /** A name of a field, as the source of a regular expression. */
 export const fieldName = '[A-Za-z_][A-Za-z0-9_.]*';
@@ -39,8 +39,8 @@ export function writtenValue(text: string): string {
 const misread = new RegExp(`${operatorWord.source}| ${fieldName}:|^[ "~<>]| $`);
 
 /**
- * A pattern without quotes from the literal texts between its stars; a text in quotes if it has no star; undefined if the language
- * has no such form.
+ * A pattern without quotes from the literal texts between its stars; a text in quotes if it has no star; undefined if
+ * the language has no such form.
  */
 export function bareGlob(parts: readonly string[]): string | undefined {
   if (parts.length === 1) return quoted(parts.join(''));

@@ -8,8 +8,8 @@ import { isLostRace } from '../postgres/transaction.ts';
 const entriesOfRound = 200_000;
 
 /**
- * Gives positions to all committed changes of a tenant that have none, and returns their number: 0 while another call does
- * so. A call that finds nothing writes nothing.
+ * Gives positions to all committed changes of a tenant that have none, and returns their number: 0 while another call
+ * does so. A call that finds nothing writes nothing.
  */
 export async function givePositions(db: Database, tenant: string, round = entriesOfRound): Promise<number> {
   for (let total = 0; ; ) {
@@ -107,8 +107,8 @@ export async function fingerprintAt(db: Database, tenant: string, position: numb
 }
 
 /**
- * The position before the first entry that was recorded at that time (milliseconds) or later; the last position if there
- * is none. Entries of overlapping transactions may be in either order, so a few behind it may be older.
+ * The position before the first entry that was recorded at that time (milliseconds) or later; the last position if
+ * there is none. Entries of overlapping transactions may be in either order, so a few behind it may be older.
  */
 export async function positionBefore(db: Database, tenant: string, recorded: number): Promise<Position> {
   const { rows } = await sql<{ position: number }>`

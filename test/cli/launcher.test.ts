@@ -10,7 +10,10 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const folder = temporaryFolder();
 
-/** A command that runs until it is stopped, and needs no database. Each has a key of its own: only one may run with a key. */
+/**
+ * A command that runs until it is stopped, and needs no database. Each has a key of its own: only one may run with a
+ * key.
+ */
 async function witness(): Promise<string[]> {
   const own = await mkdtemp(join(folder, 'witness-'));
   const [key, logs] = [join(own, 'key'), join(own, 'logs')];

@@ -41,7 +41,9 @@ async function entriesOf(type: string, id?: string): Promise<ChangeEntry[]> {
   return entries;
 }
 
-/** A recorder that gives up soon, and the failure of its first attempt: before that one it has no error to give up with. */
+/**
+ * A recorder that gives up soon, and the failure of its first attempt: before that one it has no error to give up with.
+ */
 function impatient(): { one: Recorder; failed: Promise<ApiError> } {
   const { promise: failed, resolve } = Promise.withResolvers<ApiError>();
   return { one: recorder({ delay: 0, timeout: 100, onRetry: resolve }), failed };

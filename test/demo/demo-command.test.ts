@@ -191,7 +191,8 @@ test('the scripts under examples run with what the demo prints', async () => {
   const scripts = (await readdir(examples)).filter((name) => name.endsWith('.ts'));
   expect(scripts.length).toBeGreaterThan(0);
   const runs = [...scripts, 'history.ts entity:product'];
-  // One after the other in one process: what they import is loaded once, and what runs is another module of the same file.
+  // One after the other in one process: what they import is loaded once, and what runs is another module of the same
+  // file.
   const all = runs.map((run) => {
     const [script, ...args] = run.split(' ');
     const argv = JSON.stringify(['node', script, ...args]);

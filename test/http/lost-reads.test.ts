@@ -14,8 +14,8 @@ const thing = { id: 'THING', name: { en: 'Thing' } };
 expect((await server.call('/schema/acme/custom-entities', { token, json: thing })).status).toBe(201);
 
 /**
- * Ends the connections of requests that wait for the table, so many times; each time another statement has to have come. The upkeep of
- * indexes waits for it too.
+ * Ends the connections of requests that wait for the table, so many times; each time another statement has to have
+ * come. The upkeep of indexes waits for it too.
  */
 async function whileLost(times: number, table: string, request: () => Promise<Response>): Promise<Response> {
   const { pool } = server.database;

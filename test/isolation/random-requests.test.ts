@@ -56,7 +56,8 @@ beforeAll(async () => {
     await send('PUT', '/THING/instances/one', '{"name":"One"}');
   }
   viewerToken = await server.viewerToken('attacker', { token: tokens.get('attacker') });
-  // The recorder starts its threads, one a tenant, with the first requests. On a busy machine that may take them too long.
+  // The recorder starts its threads, one a tenant, with the first requests. On a busy machine that may take them too
+  // long.
   const record = async (tenant: string) =>
     await drained(await recorder.post(tenant, change, { token: tokens.get(tenant) ?? '', type: 'application/json' }));
   for (let attempt = 1; ; attempt += 1) {

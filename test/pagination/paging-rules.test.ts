@@ -3,7 +3,8 @@ import { testPagingRules } from '../support/oracle/paging-rules.ts';
 import { aiListings, instancesOfThing, readListed, storeListed } from '../support/server/listings.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
-// One function makes the routes of all lists. Each rule is tried on the list with the most columns of its own and on one other.
+// One function makes the routes of all lists. Each rule is tried on the list with the most columns of its own and on
+// one other.
 const isTried = ({ name }: { name: string }) => name === 'jobs';
 
 describe.each([instancesOfThing, ...aiListings.filter(isTried)])('$name', (listed) => testPagingRules(listed));

@@ -5,8 +5,8 @@ import { createTestDatabase, type TestDatabase } from '../support/server/databas
 export const tenant = 'acme';
 
 /**
- * A database of Annals that the tests of a file use one after the other. Each test finds it empty, but for the tenant. To be called at the
- * top of the file; a test then calls what it returns, once.
+ * A database of Annals that the tests of a file use one after the other. Each test finds it empty, but for the tenant.
+ * To be called at the top of the file; a test then calls what it returns, once.
  */
 export function useHistory(): () => TestDatabase {
   let history: TestDatabase;

@@ -24,7 +24,9 @@ export interface KnownTables {
   readonly distributed: ReadonlySet<string>;
   /** All others of the database. */
   readonly local: ReadonlySet<string>;
-  /** The routines that run on the worker of their tenant and read its tables, as far as statements may not call them. */
+  /**
+   * The routines that run on the worker of their tenant and read its tables, as far as statements may not call them.
+   */
   readonly routines: ReadonlySet<string>;
   /** All of these routines. */
   readonly readers: ReadonlySet<string>;
@@ -52,7 +54,8 @@ export function faultsOfRoutine(text: string, tables: KnownTables): ClusterFault
     .flatMap((statement) => [
       ...faultsOfStatement(statement, tables),
       ...[...statement.matchAll(/\b(\w+)\(\s*of_tenant\s*,([^;]*)/g)]
-        // It has the collation of its column, and so has the name of the tenant in the called routine: another value to the cluster.
+        // It has the collation of its column, and so has the name of the tenant in the called routine: another value to
+        // the cluster.
         .filter(([, name = '', rest = '']) => tables.readers.has(name) && /^[^)]*\b[a-z]\w*\.[a-z]\w*/.test(rest))
         .map(() => faultOf('text of a record', statement)),
       // PL/pgSQL reads the assignment to an element of an array in a way of its own, which the cluster does not.
@@ -144,7 +147,9 @@ function casesOf(text: string): string[] {
   return [...cases, ...[...text.matchAll(/\bcoalesce\(((?:[^()]|\([^()]*\))*)\)/gi)].map(([all]) => all)];
 }
 
-/** Faults of a statement that the service sends: the coordinator answers for itself, and calls joined routines itself. */
+/**
+ * Faults of a statement that the service sends: the coordinator answers for itself, and calls joined routines itself.
+ */
 function faultsOnCoordinator(statement: string, { distributed, readers }: KnownTables): ClusterFault[] {
   const faults: ClusterFault[] = [];
   const [, written = ''] = /\b(?:insert\s+into|update|delete\s+from)\s+(\w+)/i.exec(statement) ?? [];

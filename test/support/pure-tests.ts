@@ -19,8 +19,8 @@ const ofDatabases = /test\/support\/server\/(?:data-folder|oldest-server|pgbounc
 /** Rooms with statements of their own and no routine. */
 const withoutRoutines = ['sources', 'delivery', 'custom-entities', 'budgets', 'calls'];
 /**
- * Of these rooms the files about what comes before or after a statement: tokens, bodies and their limits, targets and providers. Each of
- * their statements runs in another file of the list as well.
+ * Of these rooms the files about what comes before or after a statement: tokens, bodies and their limits, targets and
+ * providers. Each of their statements runs in another file of the list as well.
  */
 const aboutNoStatement = [
   'test/access/oauth/access-token.test.ts',
@@ -39,14 +39,17 @@ const aboutNoStatement = [
   'test/tenants/usage/own-keys.test.ts',
 ];
 
-/** Its statements are those of restricted-reads and of the laws of pages; with three processes for each they take minutes. */
+/**
+ * Its statements are those of restricted-reads and of the laws of pages; with three processes for each they take
+ * minutes.
+ */
 const repeatsStatements = ['test/history/restriction/restriction-law.test.ts'];
 const leftOut = [...aboutNoStatement, ...repeatsStatements];
 
 /**
- * The test files of what an older PostgreSQL could refuse, plan or answer in another way: those that use a database and start no other
- * program, in rooms that have routines in `sql/` or much SQL in their stores. Those of HTTP are about what comes before a statement, and
- * so are some of the others.
+ * The test files of what an older PostgreSQL could refuse, plan or answer in another way: those that use a database and
+ * start no other program, in rooms that have routines in `sql/` or much SQL in their stores. Those of HTTP are about
+ * what comes before a statement, and so are some of the others.
  */
 export function databaseTests(root: string): string[] {
   const sources = new TestSources(root);

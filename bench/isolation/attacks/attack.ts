@@ -87,7 +87,10 @@ export async function recordAll(db: Database, tenant: string, changes: readonly 
 
 const metadata = '{"version":1,"createdAt":"2026-01-01T00:00:00.000Z","modifiedAt":"2026-01-01T00:00:00.000Z"}';
 
-/** Inserts a type and its instances below the service. `instances` selects `id` and `members`, the JSON text of further members. */
+/**
+ * Inserts a type and its instances below the service. `instances` selects `id` and `members`, the JSON text of further
+ * members.
+ */
 export async function insertInstances(db: Database, tenant: string, type: string, instances: string): Promise<void> {
   const document = `{"id":"${type}","name":{"en":"${type}"},"metadata":${metadata}}`;
   await sql`insert into custom_entity (tenant, id, version, document, fields)

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { type Attack, changesOf, recordAll, repeatedly, send } from './attack.ts';
 
 /**
- * 16 regular expressions at once on ids of 1,000 characters. PostgreSQL takes milliseconds to match one: the automata have a
- * new state for almost every character. No expression repeats.
+ * 16 regular expressions at once on ids of 1,000 characters. PostgreSQL takes milliseconds to match one: the automata
+ * have a new state for almost every character. No expression repeats.
  */
 export const attack: Attack = {
   row: 10,

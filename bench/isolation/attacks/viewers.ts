@@ -14,7 +14,10 @@ const reads = [
   'facets?field=path',
 ];
 
-/** 50 viewers of a part of the history, each with more requests at once than it has places, one in 40 for a file. Their tenant reads and writes. */
+/**
+ * 50 viewers of a part of the history, each with more requests at once than it has places, one in 40 for a file. Their
+ * tenant reads and writes.
+ */
 export const attack: Attack = {
   row: 11,
   title: `${viewers} viewers of a tenant, 4 requests each at once`,

@@ -30,7 +30,10 @@ interface CommonOptions {
   /** The address of the service; a path in it is kept. */
   readonly baseUrl: string;
   readonly tenant: string;
-  /** Milliseconds that an attempt has until the last byte of its answer; left out: 60,000. Completions and chats have more. */
+  /**
+   * Milliseconds that an attempt has until the last byte of its answer; left out: 60,000. Completions and chats have
+   * more.
+   */
   readonly timeout?: number | undefined;
   /** Attempts after the first; left out: 4. */
   readonly maxRetries?: number | undefined;
@@ -39,8 +42,8 @@ interface CommonOptions {
   /** Sends the requests; left out: the global `fetch`. */
   readonly fetch?: typeof fetch | undefined;
   /**
-   * Waited for every 8 ms while `exact.history` reads a long answer, so that a page stays usable meanwhile; left out: an answer is
-   * read at once.
+   * Waited for every 8 ms while `exact.history` reads a long answer, so that a page stays usable meanwhile; left out:
+   * an answer is read at once.
    */
   readonly pause?: (() => Promise<void>) | undefined;
 }

@@ -14,8 +14,8 @@ import { Instances } from './resources/instances.ts';
 import type { Transport } from './transport/transport.ts';
 
 /**
- * The same calls, with values as they were written: `1.10` keeps its zero, `9007199254740993` its last digit, and members
- * their order. Values are those of `@annals/client/json`.
+ * The same calls, with values as they were written: `1.10` keeps its zero, `9007199254740993` its last digit, and
+ * members their order. Values are those of `@annals/client/json`.
  */
 export class Exact {
   readonly history: History<ExactChangeEntry, ExactDocumentAtMoment>;

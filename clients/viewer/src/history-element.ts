@@ -15,8 +15,8 @@ export interface HistoryMessages {
   /** By entity type: `{ order: 'Order' }`. */
   readonly entities?: Readonly<Record<string, string>>;
   /**
-   * By path, or by entity type and path: `{ status: 'Status', 'items.*.quantity': 'Quantity', 'customer:status': 'Account' }`.
-   * A star is any one key or place of an array, and `{n}` in a word is the number of that place, from 1.
+   * By path, or by entity type and path: `{ status: 'Status', 'items.*.quantity': 'Quantity', 'customer:status':
+   * 'Account' }`. A star is any one key or place of an array, and `{n}` in a word is the number of that place, from 1.
    */
   readonly fields?: Readonly<Record<string, string>>;
   /** By path as in `fields`, then by the value: `{ status: { PAID: 'paid', SHIPPED: 'on its way' } }`. */
@@ -27,7 +27,9 @@ export interface HistoryMessages {
   readonly texts?: Readonly<Record<string, string>>;
 }
 
-/** `<annals-history>`: the changes that a viewer token shows. Each property but the first two is an attribute as well. */
+/**
+ * `<annals-history>`: the changes that a viewer token shows. Each property but the first two is an attribute as well.
+ */
 export interface AnnalsHistoryElement extends HTMLElement {
   /** Asks the host's own server for a viewer token. Called when one is needed, once for all calls that wait for it. */
   getToken: (() => ViewerToken | Promise<ViewerToken>) | undefined;

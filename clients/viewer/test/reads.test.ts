@@ -6,7 +6,8 @@ const { signal } = new AbortController();
 
 /** Reads of a page that is seen. Its service answers nothing. */
 function readsOfPage(getToken: () => Promise<ViewerToken>) {
-  // These alone: files of one run share their modules, and what another one left at work must get its turns of the event loop.
+  // These alone: files of one run share their modules, and what another one left at work must get its turns of the
+  // event loop.
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
   vi.stubGlobal('document', { visibilityState: 'visible' });
   vi.stubGlobal('fetch', () => new Promise(() => {}));

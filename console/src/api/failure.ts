@@ -130,8 +130,8 @@ export class LongAnswerError extends ApiError {
 }
 
 /**
- * The same answer, where it is not too long. Throws LongAnswerError. The service sends a long answer without its length, so the
- * page counts while it reads, and lets go of what it has once that is too much.
+ * The same answer, where it is not too long. Throws LongAnswerError. The service sends a long answer without its
+ * length, so the page counts while it reads, and lets go of what it has once that is too much.
  *
  * @example
  * const response = await withinLimit(await fetch(address));

@@ -22,8 +22,8 @@ interface State<Value> {
 }
 
 /**
- * Calls the service, and again whenever the key changes. A call that is no longer needed is cancelled. Without a key nothing is
- * called.
+ * Calls the service, and again whenever the key changes. A call that is no longer needed is cancelled. Without a key
+ * nothing is called.
  *
  * @example
  * const jobs = useRequest('jobs', (signal) => annals().jobs.list({}, { signal }));
@@ -114,8 +114,8 @@ interface Begun<Result> extends Worked<Result> {
 const firstSlice = 4;
 
 /**
- * Works in slices between which the page stays usable, again whenever an input changes. Short work is done at once, so that nothing
- * flickers.
+ * Works in slices between which the page stays usable, again whenever an input changes. Short work is done at once, so
+ * that nothing flickers.
  *
  * @example
  * const lines = useInSlices(() => lineStarts(text, 100), [text]).value;
@@ -156,7 +156,10 @@ function begin<Result>(steps: Steps<Result>): Begun<Result> {
   }
 }
 
-/** Lets the browser handle keys and draw before long work continues. A timer would wait longer, much longer in a hidden tab. */
+/**
+ * Lets the browser handle keys and draw before long work continues. A timer would wait longer, much longer in a hidden
+ * tab.
+ */
 export function giveWay(): Promise<void> {
   return new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel();
@@ -168,7 +171,9 @@ export function giveWay(): Promise<void> {
   });
 }
 
-/** Repeats a request every `pause` milliseconds while the tab is seen: states and counts move while work is under way. */
+/**
+ * Repeats a request every `pause` milliseconds while the tab is seen: states and counts move while work is under way.
+ */
 export function useReloads(
   { isLoading, reload }: Pick<Requested<unknown>, 'isLoading' | 'reload'>,
   { pause = 5_000, isOn = true }: { readonly pause?: number; readonly isOn?: boolean } = {},

@@ -42,7 +42,10 @@ export const sessionEnded = signal(false);
 /** One of them reads the history and exports it. */
 export const historyScopes: readonly string[] = ['changelog.changelog_read', 'changelog.changelog_manage'];
 
-/** Abilities of a session in the history beyond its changes. They are used like scopes: what needs a missing one is not shown. */
+/**
+ * Abilities of a session in the history beyond its changes. They are used like scopes: what needs a missing one is not
+ * shown.
+ */
 export const historyAbilities = {
   /** The feed, and saved views. */
   all: 'history of all',

@@ -8,7 +8,10 @@ import { contentToSave, mask, versionOf } from '../data/json-editor/document-tex
 import type { DocumentKey } from '../history/document-queries.ts';
 import type { OwnKind, Plan } from './plan.ts';
 
-/** What of the service's own documents an entity type may be for this session; undefined for those that it may not write. */
+/**
+ * What of the service's own documents an entity type may be for this session; undefined for those that it may not
+ * write.
+ */
 export function writableKind(entity: string): OwnKind | undefined {
   if (entity === 'agent') return allows('ai.agent_manage') ? 'agent' : undefined;
   if (entity === 'configuration') return allows('configuration.configuration_manage') ? 'configuration' : undefined;
@@ -30,7 +33,10 @@ export async function isOwnType(type: string, signal: AbortSignal): Promise<bool
   }
 }
 
-/** The document as it is stored now; undefined where there is none. A list without it is no error in the browser's log, as a 404 would be. */
+/**
+ * The document as it is stored now; undefined where there is none. A list without it is no error in the browser's log,
+ * as a 404 would be.
+ */
 export async function readToday(
   kind: OwnKind,
   { entity, entityId }: DocumentKey,

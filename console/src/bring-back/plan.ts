@@ -123,7 +123,10 @@ function readersOfHeaders(servers: JsonValue | undefined): string {
   return stringifyJson(identities);
 }
 
-/** A key belongs to its provider and its address. The service keeps the stored one where it gets the mask for the same ones. */
+/**
+ * A key belongs to its provider and its address. The service keeps the stored one where it gets the mask for the same
+ * ones.
+ */
 function planOfKey(was: JsonObject, today: JsonObject | undefined): Plan | Refusal {
   const wasConfig = was.get('llmConfig');
   if (!(wasConfig instanceof Map) || !wasConfig.has('apiKey')) return { today, next: was, stays: [] };

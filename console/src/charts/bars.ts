@@ -134,7 +134,10 @@ function tickText(at: number, distance: number, zone: TimeZoneChoice): string {
   return isMidnight(time, zone) ? day.format(time) : (distance >= 60 ? minute : second).format(time);
 }
 
-/** The times below a chart that ends at `end`: where it ends the next day or hour begins, which it does not show. All are seconds. */
+/**
+ * The times below a chart that ends at `end`: where it ends the next day or hour begins, which it does not show. All
+ * are seconds.
+ */
 export function tickTexts(ticks: readonly number[], distance: number, { zone, end }: TickPlace): string[] {
   return ticks.map((tick) => (tick < end ? tickText(tick, distance, zone) : ''));
 }

@@ -32,7 +32,8 @@ export function Dialog({ title, onClose, children, actions, footer }: DialogProp
     const dialog = element.current;
     dialog?.showModal();
     return () => {
-      // A dialog that closes returns the focus to the element that had it. One that is removed while it is open does not.
+      // A dialog that closes returns the focus to the element that had it. One that is removed while it is open does
+      // not.
       isGone.current = true;
       dialog?.close();
     };

@@ -51,7 +51,10 @@ function formatsOf(zone: string | undefined) {
 
 export type TimeDetail = 'second' | 'minute' | 'day' | 'weekday' | 'clock';
 
-/** A time as a text. `at` is milliseconds since 1970, or RFC 3339. Days of the usage page are UTC: pass `'utc'` as `zone`. */
+/**
+ * A time as a text. `at` is milliseconds since 1970, or RFC 3339. Days of the usage page are UTC: pass `'utc'` as
+ * `zone`.
+ */
 export function timeText(
   at: number | string,
   detail: TimeDetail = 'second',
@@ -68,7 +71,8 @@ export interface TimeBounds {
 }
 
 /**
- * When a day begins by the clock that the reader has chosen, in milliseconds since 1970. A day of 23 or 25 hours is one day.
+ * When a day begins by the clock that the reader has chosen, in milliseconds since 1970. A day of 23 or 25 hours is one
+ * day.
  *
  * @example
  * startOfDay(Date.now(), -1); // midnight at the beginning of yesterday
@@ -101,7 +105,10 @@ export function boundsOfDay(name: 'today' | 'yesterday', now: number): TimeBound
   return { from: momentText(startOfDay(now, -1)), before: momentText(startOfDay(now)) };
 }
 
-/** The fields of a form as a moment: `2026-11-22`, and `14:30` or an empty time for midnight. NaN where there is no such moment. */
+/**
+ * The fields of a form as a moment: `2026-11-22`, and `14:30` or an empty time for midnight. NaN where there is no such
+ * moment.
+ */
 export function momentOf(date: string, time: string): number {
   const written = `${date}T${time === '' ? '00:00' : time}`;
   return Date.parse(timeZone.value === 'utc' ? `${written}Z` : written);

@@ -17,7 +17,9 @@ interface ExportDialogProps {
 /** Milliseconds between two reads of the job. */
 const pause = 700;
 
-/** Makes an export of the query, shows its progress, and offers the file. The job continues when the dialog is closed. */
+/**
+ * Makes an export of the query, shows its progress, and offers the file. The job continues when the dialog is closed.
+ */
 export function ExportDialog({ q, total, onClose }: ExportDialogProps) {
   const [choice, setChoice] = useState(defaultExportChoice);
   const [jobId, setJobId] = useState<string>();

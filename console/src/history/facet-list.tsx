@@ -40,7 +40,9 @@ export function FacetLists(props: FacetListsProps) {
   );
 }
 
-/** The values of a field with most of the matching entries, with exact counts. A click narrows the query, and shows how. */
+/**
+ * The values of a field with most of the matching entries, with exact counts. A click narrows the query, and shows how.
+ */
 export function FacetList({ field, title, counted, q, round, onQuery }: FacetListProps) {
   const { value } = useRequest(counted === undefined ? undefined : `${counted} ${round}`, (signal) =>
     readFacets(counted ?? '', field, size, signal),

@@ -32,7 +32,10 @@ export function sentQuery({ q, until }: Pick<HistoryView, 'q' | 'until'>): strin
   return until === undefined ? q : joined(q, `occurredAt:<="${until}"`);
 }
 
-/** Shows another query, from its first page. One that began as a saved view still says so; no query at all leaves the view. */
+/**
+ * Shows another query, from its first page. One that began as a saved view still says so; no query at all leaves the
+ * view.
+ */
 export function showQuery(q: string): void {
   setParameters({ ...(q === '' ? { view: undefined } : {}), q, page: undefined, until: undefined, entry: undefined });
 }

@@ -228,7 +228,10 @@ function withChange(
   return [...changes, { ref, at, type, entity, entityId, actor }];
 }
 
-/** What is still new after the page was read: the first `before` came before the request, and those in `known` are shown. */
+/**
+ * What is still new after the page was read: the first `before` came before the request, and those in `known` are
+ * shown.
+ */
 function withPage(changes: readonly NewChange[], before: number, known: ReadonlySet<string>): readonly NewChange[] {
   return changes.slice(before).filter(({ ref }) => !known.has(ref));
 }

@@ -73,7 +73,9 @@ export function toggleValue(q: string, field: string, value: string): string {
   return withValues(q, field, chosen.includes(value) ? chosen.filter((item) => item !== value) : [...chosen, value]);
 }
 
-/** The values of the one top term of a field, as they are written: the items of a list, or all that follows the colon. */
+/**
+ * The values of the one top term of a field, as they are written: the items of a list, or all that follows the colon.
+ */
 export function writtenItems(q: string, field: string): string[] {
   const [term, ...further] = topTerms(q).filter((item) => item.field === field);
   if (term === undefined || further.length > 0) return [];

@@ -8,7 +8,10 @@ import { FailureBox } from '../components/states.tsx';
 import { basePath } from '../router/router.tsx';
 import './sign-in-page.css';
 
-/** Asks for a client and its secret, or redeems the link of the address. The address stays, so the requested view follows. */
+/**
+ * Asks for a client and its secret, or redeems the link of the address. The address stays, so the requested view
+ * follows.
+ */
 export function SignInPage({ link }: { readonly link: string | undefined }) {
   const [clientId, setClientId] = useState('');
   const [clientSecret, setClientSecret] = useState('');
@@ -118,7 +121,10 @@ const words: Readonly<Record<string, string>> = {
   provider: "Your company's provider could not be reached, or its answer was refused. Try it again later.",
 };
 
-/** Takes why a sign-in with a company's account was refused from the address, and removes it there. Undefined where it was not. */
+/**
+ * Takes why a sign-in with a company's account was refused from the address, and removes it there. Undefined where it
+ * was not.
+ */
 function takeRefusal(): string | undefined {
   const parameters = new URLSearchParams(location.search);
   const reason = parameters.get('refused');

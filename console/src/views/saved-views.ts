@@ -67,8 +67,8 @@ interface Placed {
 }
 
 /**
- * The new positions after one of the ordered views moves to another place: one if a number fits between its new neighbours,
- * else all are renumbered.
+ * The new positions after one of the ordered views moves to another place: one if a number fits between its new
+ * neighbours, else all are renumbered.
  *
  * @example
  * positionsAfterMove([{ id: 'a', position: 1 }, { id: 'b', position: 2 }, { id: 'c', position: 3 }], 2, 1); // [{ id: 'c', position: 1.5 }]

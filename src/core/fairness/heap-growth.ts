@@ -1,6 +1,9 @@
 import { setFlagsFromString } from 'node:v8';
 
-/** Percent that the heap grows by, at most, before the runtime collects all garbage; 0: the runtime's own choice, up to 300. */
+/**
+ * Percent that the heap grows by, at most, before the runtime collects all garbage; 0: the runtime's own choice, up to
+ * 300.
+ */
 const maxGrowth = 50;
 /** Milliseconds after the last large body, so that not each one changes the setting. */
 const calmAfter = 10_000;

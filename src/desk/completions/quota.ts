@@ -71,7 +71,9 @@ export class Quota implements CallLedger {
   readonly #ledger: QuotaLedger;
   readonly #settlements: Settlements;
   readonly #supply = new TenantSupply();
-  /** The calls that wait: one for the quota, and one for the budgets of a caller, agent and model, retries at a time. */
+  /**
+   * The calls that wait: one for the quota, and one for the budgets of a caller, agent and model, retries at a time.
+   */
   readonly #queues = new Semaphore({ maxOfTenant: 1 });
   /** Interrupts the pauses of a tenant's calls that retry. */
   readonly #pauses = new Map<string, Set<AbortController>>();

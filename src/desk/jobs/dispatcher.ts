@@ -31,8 +31,8 @@ export interface DispatcherOptions {
 }
 
 /**
- * The job places of a process, and the max. places of one tenant. A chat waits for a provider and costs little. An export
- * scans the history and holds a connection; it yields to a tenant without a running one.
+ * The job places of a process, and the max. places of one tenant. A chat waits for a provider and costs little. An
+ * export scans the history and holds a connection; it yields to a tenant without a running one.
  */
 export const jobPlaces: Readonly<Record<JobType, { places: number; maxOfTenant: number }>> = {
   AGENT_CHAT: { places: 64, maxOfTenant: 4 },

@@ -44,8 +44,9 @@ export interface Jobs extends ChatQueue {
    */
   remove(reader: JobReader, id: string, options: { deletesAll: boolean }): Promise<void>;
   /**
-   * The file of a successful export. With `downloads` Annals notes who downloads it, before anything is sent. Throws resource_not_found, conflict_resource while the export runs, or
-   * insufficient_permissions where the file has the context of entries and the reader may not read that.
+   * The file of a successful export. With `downloads` Annals notes who downloads it, before anything is sent. Throws
+   * resource_not_found, conflict_resource while the export runs, or insufficient_permissions where the file has the
+   * context of entries and the reader may not read that.
    */
   content(reader: JobReader, id: string, options: { readsContext: boolean; downloads: boolean }): Promise<JobContent>;
   /** Starts to take jobs. */

@@ -196,7 +196,9 @@ async function openServer(
   }
 }
 
-/** @example offerText({ tools, unreadable }) // '3 tools, and 1 malformed (find has no inputSchema of the type object)' */
+/**
+ * @example offerText({ tools, unreadable }) // '3 tools, and 1 malformed (find has no inputSchema of the type object)'
+ */
 function offerText({ tools, unreadable }: ToolOffer): string {
   const count = `${tools.length} tools`;
   if (unreadable.length === 0) return count;
@@ -208,7 +210,9 @@ function offerText({ tools, unreadable }: ToolOffer): string {
 /** Malformed tools named in a log line. */
 const maxNamed = 4;
 
-/** @example figuresOf({ server: 'docs', bytes: 120, durationMs: 8, outcome: 'answered' }) // '120 bytes in 8 ms, answered' */
+/**
+ * @example figuresOf({ server: 'docs', bytes: 120, durationMs: 8, outcome: 'answered' }) // '120 bytes in 8 ms, answered'
+ */
 export function figuresOf({ bytes, durationMs, outcome }: LoggedToolCall): string {
   return `${bytes} bytes in ${durationMs} ms, ${outcome.replace('_', ' ')}`;
 }

@@ -58,7 +58,8 @@ export const maxToolName = 64;
 const between = '__';
 
 /**
- * The name by which a model knows a tool. Names of servers have no `__` and do not end with `_`, so no two tools have the same one.
+ * The name by which a model knows a tool. Names of servers have no `__` and do not end with `_`, so no two tools have
+ * the same one.
  *
  * @example
  * toolNameFor('docs', 'search'); // 'docs__search'

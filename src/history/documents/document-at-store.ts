@@ -36,8 +36,8 @@ interface EntriesUntil {
 }
 
 /**
- * The entries up to a moment (included, in milliseconds since 1970), or up to the n-th one; `last` is undefined if there
- * are fewer.
+ * The entries up to a moment (included, in milliseconds since 1970), or up to the n-th one; `last` is undefined if
+ * there are fewer.
  */
 export async function readUntil(
   of: DocumentEntries,
@@ -81,8 +81,8 @@ interface MeasuredEntry extends Place {
 }
 
 /**
- * The newest entry up to `until` from which the document may be known: a delete, a create with content, or an update that
- * is marked as whole. An update has to be looked at, since it may have only the side before the change.
+ * The newest entry up to `until` from which the document may be known: a delete, a create with content, or an update
+ * that is marked as whole. An update has to be looked at, since it may have only the side before the change.
  */
 export async function findAnchor(
   of: DocumentEntries,

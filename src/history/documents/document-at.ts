@@ -50,9 +50,9 @@ export const maxSmallBytes = 1024 * 1024;
 const entriesAtOnce = 5_000;
 
 /**
- * Reads a document as it was, as far as the caller may see it. Returns undefined if its entries are long and `mayBeLarge`
- * is false. Throws resource_not_found if it has no entry, or too few, and internal_service_error with a message if it is
- * too large for memory.
+ * Reads a document as it was, as far as the caller may see it. Returns undefined if its entries are long and
+ * `mayBeLarge` is false. Throws resource_not_found if it has no entry, or too few, and internal_service_error with a
+ * message if it is too large for memory.
  */
 export async function readDocumentAt(
   snapshot: HistorySnapshot,

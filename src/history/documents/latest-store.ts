@@ -172,8 +172,8 @@ export async function documentsOf<Key extends Pick<DirectoryKey, 'document'>>(
 const documentsAtOnce = 1_000;
 
 /**
- * The newest entries of all documents whose newest entry is before a place, newest first. Reads the index of documents once.
- * A transaction can run it once.
+ * The newest entries of all documents whose newest entry is before a place, newest first. Reads the index of documents
+ * once. A transaction can run it once.
  */
 export async function* latestBefore(source: DocumentSource, before: Place): AsyncGenerator<DocumentEntry[]> {
   const { transaction, tenant, since } = source;

@@ -46,7 +46,8 @@ const end: Place = { at: Number.MAX_SAFE_INTEGER, sequence: 0 };
 
 /**
  * The documents whose id begins with a prefix, or whose last name has its words, the latest changed first. If many come
- * into question, the newest entries are read first, and if these have too few documents, the newest entry of each document.
+ * into question, the newest entries are read first, and if these have too few documents, the newest entry of each
+ * document.
  */
 export async function searchDocuments(
   snapshot: HistorySnapshot,

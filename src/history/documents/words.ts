@@ -9,8 +9,8 @@ function wordsOf(text: string): string[] {
 export const maxWordCharacters = 100;
 
 /**
- * The words of a text as the directory stores them, in order, each once. Words that are equal by Unicode's simple folding
- * are equal here, and some others. Except for the final sigma, no mapping of Unicode depends on the neighbours.
+ * The words of a text as the directory stores them, in order, each once. Words that are equal by Unicode's simple
+ * folding are equal here, and some others. Except for the final sigma, no mapping of Unicode depends on the neighbours.
  */
 export function foldedWords(text: string): string[] {
   const folded = wordsOf(text).map((word) => word.toLowerCase().toUpperCase().toLowerCase().replaceAll('ς', 'σ'));

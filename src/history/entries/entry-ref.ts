@@ -13,8 +13,8 @@ const timeBytes = 6;
 const identityBytes = 16;
 
 /**
- * An opaque text that stands for an entry, always the same text: encrypted, and bound to the tenant. It does not expire,
- * and stands for the same entry after a backup was restored.
+ * An opaque text that stands for an entry, always the same text: encrypted, and bound to the tenant. It does not
+ * expire, and stands for the same entry after a backup was restored.
  */
 export function sealRef(sealer: Sealer, tenant: string, { at, identity }: EntryKey): string {
   const content = Buffer.alloc(timeBytes + identityBytes);

@@ -45,8 +45,8 @@ export interface Place {
 }
 
 /**
- * How a query was answered: from tallies alone, by documents that it names one by one, by a search in indexes, by a scan
- * of its window, or in two parts, one of which tallies count.
+ * How a query was answered: from tallies alone, by documents that it names one by one, by a search in indexes, by a
+ * scan of its window, or in two parts, one of which tallies count.
  */
 export type PlanName = 'tallies' | 'documents' | 'search' | 'scan' | 'merged';
 
@@ -117,8 +117,8 @@ export async function readLengths(statements: Statements, tenant: string, places
   return rows.map((row) => row.bytes);
 }
 
-// Maximum bytes of text of a page in one piece; memory holds them several times. The second is for a caller that takes no
-// pieces. An entry longer than a piece is a piece of its own; an entry has at most about 32 MiB.
+// Maximum bytes of text of a page in one piece; memory holds them several times. The second is for a caller that takes
+// no pieces. An entry longer than a piece is a piece of its own; an entry has at most about 32 MiB.
 export const maxPageBytes = 8 * 1024 * 1024;
 const maxBytesWithoutPieces = 64 * 1024 * 1024;
 

@@ -27,7 +27,8 @@ const maxBytes = 8 * 1024 * 1024;
 
 /**
  * Reads bundles up to the newest checkpoint, in portions of 256 positions, each in a snapshot of its own. Throws an
- * OperatorError where nothing is sealed, where receipts are not sealed yet, which say why something is gone, and while a person is erased.
+ * OperatorError where nothing is sealed, where receipts are not sealed yet, which say why something is gone, and while
+ * a person is erased.
  */
 export function createReadBundle({ now, dictionaries, ...reading }: BundleReading): ReadBundle {
   const { db, regexes } = reading;
@@ -92,7 +93,10 @@ export function createReadBundle({ now, dictionaries, ...reading }: BundleReadin
 /** A receipt has 60,000 bytes at most. */
 const receiptsAtOnce = 100;
 
-/** A receipt that has its position waits to be sealed. One beyond all positions was made up, and the reader is to find it. */
+/**
+ * A receipt that has its position waits to be sealed. One beyond all positions was made up, and the reader is to find
+ * it.
+ */
 async function requireSealedReceipts(db: Database, tenant: string, size: number): Promise<void> {
   const last = await lastPosition(db, tenant);
   const [receipt] = await readReceipts(db, tenant, { after: size, limit: 1 });

@@ -36,8 +36,8 @@ const lookEvery = 15_000;
 const pauseAfterFailure = 1_000;
 
 /**
- * Reads new positions of a tenant for all readers of one query, so that each change is read and serialized once. A reader
- * that is behind joins when it has caught up by itself.
+ * Reads new positions of a tenant for all readers of one query, so that each change is read and serialized once. A
+ * reader that is behind joins when it has caught up by itself.
  */
 export class Channel {
   readonly #options: ChannelOptions;

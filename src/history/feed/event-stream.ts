@@ -22,8 +22,9 @@ const retry = 5_000;
 /** A client that has caught up is cut off with more unsent bytes (delivery 2). */
 export const maxUnsent = 1024 * 1024;
 /**
- * Bytes of a portion for a client that has not caught up, whose texts are its own. Nothing more is read while so many are
- * unsent. A single change may be longer; if `longPortions` has no room for it, the client reconnects with its last id.
+ * Bytes of a portion for a client that has not caught up, whose texts are its own. Nothing more is read while so many
+ * are unsent. A single change may be longer; if `longPortions` has no room for it, the client reconnects with its last
+ * id.
  */
 export const maxPortionBytes = 64 * 1024;
 export const longPortions = { places: 64 * 1024 * 1024, name: 'bytes of long changes of the feed' };

@@ -6,8 +6,8 @@ const positionBytes = 6;
 const fingerprintBytes = 4;
 
 /**
- * An opaque text that stands for a position of a tenant and its fingerprint, always the same text: encrypted, and bound to
- * the tenant. It does not expire, and is valid for any query.
+ * An opaque text that stands for a position of a tenant and its fingerprint, always the same text: encrypted, and bound
+ * to the tenant. It does not expire, and is valid for any query.
  */
 export function sealFeedCursor(sealer: Sealer, tenant: string, { position, fingerprint }: Position): string {
   const content = Buffer.alloc(positionBytes + fingerprintBytes);

@@ -15,8 +15,8 @@ interface News {
 }
 
 /**
- * Looks for new positions of these tenants, and for changes without one, in one statement. It reads by indexes, which skips
- * folded rows that an old snapshot keeps, as `change_position_give` explains.
+ * Looks for new positions of these tenants, and for changes without one, in one statement. It reads by indexes, which
+ * skips folded rows that an old snapshot keeps, as `change_position_give` explains.
  */
 export async function readNews(db: Database, tenants: readonly string[], isDistributed: boolean): Promise<News[]> {
   const { rows } = await db.executeQuery<News>(

@@ -60,7 +60,9 @@ export interface MatchOptions {
   readonly maxItems: number;
   /** Default and maximum: 10,000. */
   readonly maxPositions?: number;
-  /** Maximum bytes of all items together; further ones are left to the next call, but never the first. Default 4 MiB. */
+  /**
+   * Maximum bytes of all items together; further ones are left to the next call, but never the first. Default 4 MiB.
+   */
   readonly maxBytes?: number;
   readonly withContext?: boolean;
   /** Whether each receipt of an erasure is an item, whatever `q` says. */
@@ -76,8 +78,8 @@ export interface FeedReads {
    */
   readMatches(tenant: string, options: MatchOptions): Promise<Matches>;
   /**
-   * The position of a cursor, of `start` (before the oldest entry that is kept), or of `now`. Rejects other texts, naming
-   * `field`. Everything committed before the call then has its position.
+   * The position of a cursor, of `start` (before the oldest entry that is kept), or of `now`. Rejects other texts,
+   * naming `field`. Everything committed before the call then has its position.
    */
   positionOf(tenant: string, after: string, field?: string): Promise<Position>;
   cursorOf(tenant: string, position: Position): string;

@@ -14,8 +14,8 @@ const holdEntity = 'annals-hold';
 const retries = 20;
 
 /**
- * Puts a hold on a tenant. When this returns, nothing of it is dropped or erased any more, and its horizon does not move.
- * Waits for a portion that is being dropped. A second call changes nothing and returns the existing hold.
+ * Puts a hold on a tenant. When this returns, nothing of it is dropped or erased any more, and its horizon does not
+ * move. Waits for a portion that is being dropped. A second call changes nothing and returns the existing hold.
  */
 export async function holdTenant(db: Database, tenant: string, reason: HoldReason, now: number): Promise<Hold> {
   const work = async (transaction: DatabaseTransaction) => {

@@ -18,9 +18,9 @@ interface Retention {
 }
 
 /**
- * Sets a tenant's retention: today and the `keepDays` whole UTC days before it, day by day from now on. When this returns,
- * no answer has older entries; their rows are deleted later. A horizon never moves back, because entries before it may be
- * gone. Throws an OperatorError if the tenant is on hold.
+ * Sets a tenant's retention: today and the `keepDays` whole UTC days before it, day by day from now on. When this
+ * returns, no answer has older entries; their rows are deleted later. A horizon never moves back, because entries
+ * before it may be gone. Throws an OperatorError if the tenant is on hold.
  */
 export async function setRetention(db: Database, tenant: string, keepDays: number, now: number): Promise<Retention> {
   const horizon = Math.max(0, (Math.floor(now / day) - keepDays) * day);
@@ -61,8 +61,8 @@ interface Progress {
 }
 
 /**
- * Deletes all expired rows after receipts list them, one portion of each tenant in turn, so that a long history does not
- * delay other tenants. The next run retries a tenant that failed.
+ * Deletes all expired rows after receipts list them, one portion of each tenant in turn, so that a long history does
+ * not delay other tenants. The next run retries a tenant that failed.
  */
 export async function dropExpired(
   db: Database,
@@ -106,8 +106,9 @@ export async function dropExpired(
 /**
  * Deletes some rows of a tenant from before the horizon, the oldest entries first. Returns the number of rows; 0 means
  * that none are left. `from` is where an earlier portion stopped, `reached` where this one does, in milliseconds since
- * 1970. Each call is a short transaction that blocks no reader or recorder. In the tallies it may conflict with a fold or
- * with another process that deletes the same rows, and is then retried. Nothing is deleted while the tenant is on hold.
+ * 1970. Each call is a short transaction that blocks no reader or recorder. In the tallies it may conflict with a fold
+ * or with another process that deletes the same rows, and is then retried. Nothing is deleted while the tenant is on
+ * hold.
  */
 export async function dropPortion(
   db: Database,

@@ -127,8 +127,8 @@ async function checkFile(request: FastifyRequest): Promise<void> {
 const partLength = 64 * 1024;
 
 /**
- * The file that an export has of these entries, in parts. It is written from a page, which holds no connection: a client
- * may take it slowly, while the lines of an export come from a transaction that stays open.
+ * The file that an export has of these entries, in parts. It is written from a page, which holds no connection: a
+ * client may take it slowly, while the lines of an export come from a transaction that stays open.
  */
 async function* csvText({ entries, pieces }: PageOfEntries): AsyncGenerator<string> {
   let part = csvHead();

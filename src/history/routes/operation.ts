@@ -69,8 +69,8 @@ export const viewerReads: ReadApi = {
 };
 
 /**
- * The header with the plan of a query and its duration since `begun` (performance.now). There is none for a restriction:
- * the plan would reveal something of what it hides.
+ * The header with the plan of a query and its duration since `begun` (performance.now). There is none for a
+ * restriction: the plan would reveal something of what it hides.
  *
  * @example
  * timingOf('tallies', begun, undefined); // { 'Server-Timing': 'tallies;dur=2.4' }

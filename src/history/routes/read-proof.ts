@@ -23,8 +23,9 @@ export interface ProofAsked {
 }
 
 /**
- * The proof that the newest checkpoint has the leaf of a position, as C2SP's tlog-proof has it. Its extra data is what the leaf was made of. Throws
- * resource_not_found where no checkpoint has the position yet, and where its entry is gone.
+ * The proof that the newest checkpoint has the leaf of a position, as C2SP's tlog-proof has it. Its extra data is what
+ * the leaf was made of. Throws resource_not_found where no checkpoint has the position yet, and where its entry is
+ * gone.
  */
 export async function readProof(db: Database, tenant: string, asked: ProofAsked): Promise<string> {
   return await inTransaction(
@@ -46,7 +47,9 @@ export async function readProof(db: Database, tenant: string, asked: ProofAsked)
   );
 }
 
-/** The position of an entry; one behind all where it has none yet. Throws resource_not_found where the entry is gone. */
+/**
+ * The position of an entry; one behind all where it has none yet. Throws resource_not_found where the entry is gone.
+ */
 async function positionOf(
   transaction: DatabaseTransaction,
   tenant: string,

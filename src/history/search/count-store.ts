@@ -58,7 +58,8 @@ const firstEntries = 200;
 
 async function oldestFound({ transaction }: QuerySnapshot, search: Search): Promise<number[]> {
   const oldestOf = (entries: RawBuilder<unknown>) => sql`select min(found.at) from (${entries}) as found`;
-  // Without "offset 0", the planner may read the window along the time up to the first one, which takes long for a rare one.
+  // Without "offset 0", the planner may read the window along the time up to the first one, which takes long for a rare
+  // one.
   const ofAll = oldestOf(sql`select e.at ${found(search)} offset 0`);
   const { tenant, since, condition } = search;
   const ofFirst = oldestOf(

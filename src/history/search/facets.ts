@@ -61,8 +61,8 @@ async function readPathFacets(snapshot: QuerySnapshot, size: number): Promise<Fa
 }
 
 /**
- * Counts the entries of a search by the names of their paths, each entry once for each name. Entries whose numbers do not
- * identify all names are read.
+ * Counts the entries of a search by the names of their paths, each entry once for each name. Entries whose numbers do
+ * not identify all names are read.
  */
 async function countPaths(
   { transaction, tenant }: QuerySnapshot,

@@ -34,8 +34,8 @@ export interface HistogramOptions {
 export async function readHistogram(snapshot: QuerySnapshot, options: HistogramOptions): Promise<Histogram> {
   const plan = await planQuery(snapshot, { split: 'kind', ranges: options.maxBuckets });
   const divide = dividing(snapshot, options);
-  // Counts a search in the buckets that there are if it finds the first entry of the window. Its oldest entry mostly gives
-  // the same buckets, without the first ones; looking for it before would search twice.
+  // Counts a search in the buckets that there are if it finds the first entry of the window. Its oldest entry mostly
+  // gives the same buckets, without the first ones; looking for it before would search twice.
   const moments = plan.search && divide(await firstMoment(snapshot)).moments;
   const found = plan.search && moments && (await countSearch(snapshot, plan.search, moments));
   const times = [...(await oldestTallied(snapshot, plan)), ...(found?.map(({ oldest }) => oldest) ?? [])];
@@ -143,8 +143,8 @@ interface TimeSpan {
 }
 
 /**
- * The smallest interval of which at most `buckets` cover the span. Boundaries are multiples since 1970; those of days are
- * midnights of the calendar (contract 4).
+ * The smallest interval of which at most `buckets` cover the span. Boundaries are multiples since 1970; those of days
+ * are midnights of the calendar (contract 4).
  *
  * @example
  * intervalFor({ from: 0, end: 3_600_000 }, 60, utcCalendar); // { unit: 'minute', count: 1 }

@@ -19,9 +19,9 @@ const tenantsAtOnce = 1_000;
 const limitedAtOnce = 4;
 
 /**
- * All tenants by name, with exact numbers from the tallies, whose cost is independent of a history's length. One statement
- * reads a thousand tenants. A tenant with a retention takes a statement of its own, because its oldest cell of tallies
- * counts entries that are gone.
+ * All tenants by name, with exact numbers from the tallies, whose cost is independent of a history's length. One
+ * statement reads a thousand tenants. A tenant with a retention takes a statement of its own, because its oldest cell
+ * of tallies counts entries that are gone.
  */
 export async function* summariseTenants(db: Database, now: number): AsyncGenerator<TenantSummary, void> {
   for (let after = ''; ; ) {

@@ -242,9 +242,9 @@ const anyKey = '(?:[^.\\\\]|\\\\.)*';
 const positions = '(?:[0-9]+\\.)*';
 
 /**
- * A regular expression of PostgreSQL that accepts the paths of entries that are hidden, and those beneath them. A key of
- * digits may be an array position: a pattern applies to each element (recording/mapping/apply-rules.ts). A document that
- * is no object has the path "".
+ * A regular expression of PostgreSQL that accepts the paths of entries that are hidden, and those beneath them. A key
+ * of digits may be an array position: a pattern applies to each element (recording/mapping/apply-rules.ts). A document
+ * that is no object has the path "".
  */
 function hiddenExpression(hide: readonly PathPattern[]): string {
   const patterns = hide.map(({ keys }) =>

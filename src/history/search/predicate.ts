@@ -67,8 +67,8 @@ export async function entryConditions(
 }
 
 /**
- * The condition of each term on actors, which lists their ids. If a statement would list more than `maxListed` ids, bits
- * say which actors match: they take less memory, and more time for each entry.
+ * The condition of each term on actors, which lists their ids. If a statement would list more than `maxListed` ids,
+ * bits say which actors match: they take less memory, and more time for each entry.
  */
 async function actorConditions(
   expression: Expression,

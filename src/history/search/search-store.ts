@@ -28,8 +28,8 @@ export async function isUnderestimated(transaction: DatabaseTransaction, tenant:
 }
 
 /**
- * Runs a statement with the SQL of the search in it; for an underestimated tenant without nested loops, which would read
- * all rows of one table for each row of the other. Hashes and merges, which take their place, read each row once.
+ * Runs a statement with the SQL of the search in it; for an underestimated tenant without nested loops, which would
+ * read all rows of one table for each row of the other. Hashes and merges, which take their place, read each row once.
  */
 export async function runSearch<Row>(
   transaction: DatabaseTransaction,

@@ -181,8 +181,8 @@ interface PageRow {
 
 /**
  * Separates the parts of the page's text. JSON texts cannot contain it; an id, a name or a schema version may. The head
- * has the total (empty where the statement gave up), whether the snapshot has no names that the dictionary lacks, and the
- * number of entries. The parts of each entry follow, as `sql/history/change_page_entry.sql` writes them.
+ * has the total (empty where the statement gave up), whether the snapshot has no names that the dictionary lacks, and
+ * the number of entries. The parts of each entry follow, as `sql/history/change_page_entry.sql` writes them.
  */
 const separator = '\u001e';
 const partsOfHead = 3;

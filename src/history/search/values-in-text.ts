@@ -9,8 +9,8 @@ import type { ChangeTerm } from './plan/expression.ts';
 export type SqlCondition = RawBuilder<SqlBool>;
 
 /**
- * Decides the term from the text of an entry `e` that has the path, without parsing it, which takes three times as long:
- * true or false, or null where the text does not decide. Undefined: it never does.
+ * Decides the term from the text of an entry `e` that has the path, without parsing it, which takes three times as
+ * long: true or false, or null where the text does not decide. Undefined: it never does.
  *
  * Recording writes compact JSON, in which a path has two sides at most. Without a backslash, a key is written as it is
  * and is no part of a string, so a key that occurs once is the path. Before a second object begins, `"after":` is the

@@ -12,9 +12,9 @@ const entriesOfFold = 500_000;
 const namesAtOnce = 20_000;
 
 /**
- * Moves appended entries into the tallies, portion by portion, and adds their documents to the directory. Returns the number
- * of entries; 0 while another process folds the tenant. Totals are exact before, during and after a fold, which keeps them
- * cheap.
+ * Moves appended entries into the tallies, portion by portion, and adds their documents to the directory. Returns the
+ * number of entries; 0 while another process folds the tenant. Totals are exact before, during and after a fold, which
+ * keeps them cheap.
  */
 export async function foldHistory(db: Database, tenant: string, portion = entriesOfFold): Promise<number> {
   for (let folded = 0; ; ) {
@@ -25,8 +25,8 @@ export async function foldHistory(db: Database, tenant: string, portion = entrie
 }
 
 /**
- * Folds `portion` entries or slightly more, and reads their names `names` at a time. A smaller result means that none are
- * left. Gives positions first: entries without one are not folded.
+ * Folds `portion` entries or slightly more, and reads their names `names` at a time. A smaller result means that none
+ * are left. Gives positions first: entries without one are not folded.
  */
 export async function foldPortion(db: Database, tenant: string, portion: number, names = namesAtOnce): Promise<number> {
   await givePositions(db, tenant);

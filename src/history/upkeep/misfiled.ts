@@ -16,7 +16,10 @@ interface NamedDocument {
   readonly name: string;
 }
 
-/** Documents that the directory of names has not, or under words of another name than their last one, `limit` at most: a few words each. */
+/**
+ * Documents that the directory of names has not, or under words of another name than their last one, `limit` at most: a
+ * few words each.
+ */
 export async function findMisfiled(db: Database, tenant: string, limit: number): Promise<string[]> {
   const found: string[] = [];
   for (let after: { at: number; sequence: number } | undefined; found.length < limit; ) {

@@ -28,8 +28,8 @@ export const lateIndexes = {
 export const maxPendingKibibytes = 1_024;
 
 /**
- * Builds the indexes of ids and paths, without which such queries read all entries of the window. An id may be too long for
- * an index, so one has the shorter ids, and another one leads to the entries with longer ids.
+ * Builds the indexes of ids and paths, without which such queries read all entries of the window. An id may be too long
+ * for an index, so one has the shorter ids, and another one leads to the entries with longer ids.
  */
 export async function buildHistoryIndexes(db: Database): Promise<void> {
   const { rows } = await sql<{ maxBytes: number }>`select change_short_id() as "maxBytes"`.execute(db);

@@ -13,8 +13,8 @@ const rangeForms = `today, yesterday, all, P1D to P${maxDays}D, or two times suc
 const rangePattern = '^(?:today|yesterday|all|P([1-9][0-9]{0,4})D|([^/]+)/([^/]+))$';
 
 /**
- * The fault of a view's range, or undefined. A range is a day by the reader's clock (`today`, `yesterday`), a number of days
- * until now (ISO 8601: `P7D`), two moments (from the first on and before the second, which may be `..`), or `all`.
+ * The fault of a view's range, or undefined. A range is a day by the reader's clock (`today`, `yesterday`), a number of
+ * days until now (ISO 8601: `P7D`), two moments (from the first on and before the second, which may be `..`), or `all`.
  */
 export function faultOfRange(text: string): string | undefined {
   const parts = new RegExp(rangePattern).exec(text);

@@ -51,8 +51,8 @@ async function readLastPlace(
 export type SavedViews = ReturnType<typeof createSavedViews>;
 
 /**
- * Named queries of the change history, returned as JSON texts. Creations of a tenant's views wait for each other, so that
- * their number and last place are correct at the commit.
+ * Named queries of the change history, returned as JSON texts. Creations of a tenant's views wait for each other, so
+ * that their number and last place are correct at the commit.
  */
 export function createSavedViews(options: { db: Database; documents: DocumentLists; now: () => number }) {
   const { documents } = options;

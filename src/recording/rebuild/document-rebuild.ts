@@ -76,7 +76,8 @@ export const maxLaterEntries = 1_000;
 
 /**
  * Rebuilds a document at a point in time (contract 4). `until`: its entries up to then, oldest first, from the newest
- * anchor or all. `later`: the first `maxLaterEntries` after it, for an `until` without anchor. Throws if one is not JSON.
+ * anchor or all. `later`: the first `maxLaterEntries` after it, for an `until` without anchor. Throws if one is not
+ * JSON.
  *
  * @example
  * rebuildDocument([{ type: 'create', paths: '{"a":{"after":1.10}}', marks: null, isMarked: true }], []).document; // '{"a":1.10}'

@@ -88,7 +88,9 @@ export function gapOfTables(
   return undefined;
 }
 
-/** Withdraws each published table whose updates fail, unless the start fixes it. Returns the new state of the tables. */
+/**
+ * Withdraws each published table whose updates fail, unless the start fixes it. Returns the new state of the tables.
+ */
 export async function withdrawUnwritable(
   client: pg.Client,
   options: CaptureOptions,

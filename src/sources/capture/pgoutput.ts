@@ -37,7 +37,9 @@ class PgoutputError extends Error {
   override name = 'PgoutputError';
 }
 
-/** Decodes a message. `committedAt`: microseconds since 1970. Throws a PgoutputError, without content of the message. */
+/**
+ * Decodes a message. `committedAt`: microseconds since 1970. Throws a PgoutputError, without content of the message.
+ */
 export function decodePgoutput(bytes: Buffer): PgoutputMessage {
   const reader = new Reader(bytes);
   try {

@@ -26,8 +26,8 @@ export class BodyReader {
   }
 
   /**
-   * Returns `longer` where the body has more bytes than were reserved for it. Throws AnnalsError where it is refused: 400,
-   * 413, 429 or 503.
+   * Returns `longer` where the body has more bytes than were reserved for it. Throws AnnalsError where it is refused:
+   * 400, 413, 429 or 503.
    */
   async read(request: BodyToRead): Promise<ReadBody | 'longer'> {
     const call = readBodyInThread.callOf(request, this.#mapping);

@@ -66,8 +66,8 @@ export class ChangeReader {
   }
 
   /**
-   * The changes of a JSON text in the body: an import line, or a Debezium event. `isAlone`: it is the whole body, so the
-   * request headers are the event's. Throws a Refusal if it nests too deep.
+   * The changes of a JSON text in the body: an import line, or a Debezium event. `isAlone`: it is the whole body, so
+   * the request headers are the event's. Throws a Refusal if it nests too deep.
    */
   read(text: Buffer, { isAlone }: { isAlone: boolean }): ReadChange[] {
     const change = this.#changeOfLine(text);

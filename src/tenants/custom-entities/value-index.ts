@@ -58,8 +58,8 @@ function variantsOf(path: readonly string[]): string[][] {
 }
 
 /**
- * Builds the index if missing; returns whether this call built it. Does not block reads or writes. Of several concurrent
- * calls, one builds.
+ * Builds the index if missing; returns whether this call built it. Does not block reads or writes. Of several
+ * concurrent calls, one builds.
  */
 export async function createValueIndex(db: Database): Promise<boolean> {
   await buildIndex(db, {

@@ -60,7 +60,10 @@ const agent = '/ai-service/acme/agentic/agents/desk';
 const llmConfig = { provider: 'openai', model: 'gpt-5.4-mini', apiKey: 'sk-secret' };
 const target = { type: 'webhook', url: 'https://receiver.example/hook' };
 
-/** Every operation that writes a document, so that it records one change. `made` is the id that the step before it was answered. */
+/**
+ * Every operation that writes a document, so that it records one change. `made` is the id that the step before it was
+ * answered.
+ */
 const writes = (made: string): readonly Step[] => [
   ['createCustomEntityType', 'POST', type, { id: 'CLAIM', name: { en: 'Claim' } }],
   ['putCustomEntityType', 'PUT', `${type}/CLAIM`, { name: { en: 'Claims' } }],

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { keepLease } from '../../../src/core/repeat.ts';
 
-// These alone: files of one run share their modules, and what another one left at work must get its turns of the event loop.
+// These alone: files of one run share their modules, and what another one left at work must get its turns of the event
+// loop.
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }));
 afterEach(() => void vi.useRealTimers());
 

@@ -19,7 +19,8 @@ function objectOf(members: readonly (readonly [string, unknown])[], isEscaped: b
   return `{ ${written.join(' , ')} }`;
 }
 
-// The texts are the measure, not JSON.parse: that of V8 14.6 reads {"a":1,"\n":2} with the key "\" if it has read {"a":1,"\\":2} before.
+// The texts are the measure, not JSON.parse: that of V8 14.6 reads {"a":1,"\n":2} with the key "\" if it has read
+// {"a":1,"\\":2} before.
 test('a member is the last one of its key, however keys are written and from text or from bytes', () => {
   fc.assert(
     fc.property(pairs, key, fc.boolean(), (members, other, isEscaped) => {

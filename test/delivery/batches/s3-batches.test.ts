@@ -99,8 +99,8 @@ test(`killed ${3 * rounds} times between an upload and its note, over the ends o
   const expected: string[] = [];
   for (let round = 1; round <= rounds; round++) {
     const { promise, resolve } = Promise.withResolvers<void>();
-    // The first batch is begun on a day, and its process dies. For the next ones that day is over: they repeat the batch, write the
-    // manifest, and begin the second batch.
+    // The first batch is begun on a day, and its process dies. For the next ones that day is over: they repeat the
+    // batch, write the manifest, and begin the second batch.
     environment.NODE_OPTIONS = clockAhead(round * day);
     killAtUploads(3, resolve);
     const documents = Array.from({ length: 5 }, (_none, index) => `killed-${round}-${index}`);

@@ -58,7 +58,8 @@ test('receivers of changes are told which were erased, by their positions, and t
   await acme.call('POST', `/${paused.id}/resume`);
   await eventually(() => acme.counts(paused.id)).toMatchObject({ delivered: 3, isWhole: true });
   const [first = 0, last = 0] = positions;
-  // Just before them three of the four subscriptions were created with the id in their query: their entries are erased as well.
+  // Just before them three of the four subscriptions were created with the id in their query: their entries are erased
+  // as well.
   const ranges = [
     [first - 4, first - 3],
     [first - 1, first],

@@ -6,7 +6,9 @@ import { maxResultBytes } from '../../../src/query/model-tool.ts';
 
 const call = { name: 'change-history', input: '{"q":"entity:order"}' };
 
-/** Chats with a model that calls the tool so often, in answers of `toolLimits.calls`. Resolves with what it was given. */
+/**
+ * Chats with a model that calls the tool so often, in answers of `toolLimits.calls`. Resolves with what it was given.
+ */
 async function resultsOf(calls: number, askHistory: AskHistory, contextTokens = 1_000_000): Promise<string[]> {
   const rounds: ModelPrompt['messages'][] = [];
   let left = calls;

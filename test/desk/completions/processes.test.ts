@@ -17,7 +17,10 @@ import { startVendor } from '../../support/vendor/vendor-server.ts';
 
 const random = new Random();
 
-/** `ANNALS_QUOTA_RUNS=2000` is the size that uses up a whole quota, from three processes; the usual one starts with little of it left. */
+/**
+ * `ANNALS_QUOTA_RUNS=2000` is the size that uses up a whole quota, from three processes; the usual one starts with
+ * little of it left.
+ */
 const runs = Number(process.env.ANNALS_QUOTA_RUNS ?? 90);
 const wholeQuota = runs >= 2_000;
 const atOnce = 64;
@@ -247,7 +250,10 @@ async function killNowAndThen(over: AbortSignal): Promise<number> {
 /** Seconds that a reservation lives: the longest call and half a minute. */
 const lifetime = defaultTimes.provider.total / 1000 + 30;
 
-/** Time passes quicker: whatever has been reserved for two seconds counts as left by a dead process, sent or not; others wait for its room. */
+/**
+ * Time passes quicker: whatever has been reserved for two seconds counts as left by a dead process, sent or not; others
+ * wait for its room.
+ */
 async function letLeasesEnd(over: AbortSignal): Promise<void> {
   while (!over.aborted) {
     await sleep(250);

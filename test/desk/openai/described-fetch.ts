@@ -36,7 +36,9 @@ const document = JSON.parse(openaiDocument({ version: '0', address: '' })) as {
 };
 ours.addSchema({ $id: 'ours', ...document });
 
-/** What we say that we take and answer has to hold for each request that was answered with success, and for each answer. */
+/**
+ * What we say that we take and answer has to hold for each request that was answered with success, and for each answer.
+ */
 function checkAsOurs(path: string, method: string, status: number, request: unknown, answer: unknown): void {
   const [, place = ''] = /\/v1(\/chat\/completions|\/responses|\/models)/.exec(path) ?? [];
   const template = path.includes('/models/') ? '/models/{model}' : place;
@@ -79,7 +81,9 @@ function eventsOf(text: string): { error?: unknown; type?: unknown }[] {
   return [...text.matchAll(/^data: (\{.*\})$/gm)].map(([, data = '']) => JSON.parse(data));
 }
 
-/** A `fetch` for OpenAI's client that checks bodies, and each event of a stream. `faults` gets what is not as described. */
+/**
+ * A `fetch` for OpenAI's client that checks bodies, and each event of a stream. `faults` gets what is not as described.
+ */
 export function describedFetch(faults: unknown[]): typeof fetch {
   return async (input, init) => {
     const response = await fetch(input, init);

@@ -8,7 +8,10 @@ export const providers = ['openai', 'anthropic', 'google', 'self_hosted'] as con
 export interface OpenaiServer {
   vendor: Vendor;
   server: TestServer;
-  /** A client of the first provider's own package. Without `retries` it makes one attempt. What it reads is checked against OpenAI's description. */
+  /**
+   * A client of the first provider's own package. Without `retries` it makes one attempt. What it reads is checked
+   * against OpenAI's description.
+   */
   clientOf(tenant: string, retries?: number): Promise<OpenAI>;
   /** Makes a tenant that has a key of every provider. */
   tenantWithKeys(tenant: string): Promise<void>;

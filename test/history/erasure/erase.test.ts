@@ -138,7 +138,8 @@ describe('the entries', () => {
     expect(counted).toEqual({ erasure: undefined, entries: 10, rows: {}, left: [] });
     const { erasure, entries } = await eraseSubject(options(tenant, { actor: jane, paths: [] }));
     expect({ erasure, entries }).toEqual({ erasure: expect.any(String), entries: 10 });
-    // What every process does within five seconds: one that read the name just after it was registered knows it until then.
+    // What every process does within five seconds: one that read the name just after it was registered knows it until
+    // then.
     forgetAll();
     expect(await shape()).toEqual(before);
     const { items } = await read(tenant, token, 'changelogs', { size: '100' });

@@ -43,7 +43,10 @@ async function send({ token }: Tenant, method: string, path: string, body?: unkn
   if (response.status >= 300) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
 }
 
-/** Objects of every kind that name the person, changed and partly deleted by somebody else. Returns how many entries name her. */
+/**
+ * Objects of every kind that name the person, changed and partly deleted by somebody else. Returns how many entries
+ * name her.
+ */
 async function makeObjects(of: Tenant): Promise<number> {
   const { tenant, token } = of;
   const q = `actor:"${jane}"`;
@@ -65,7 +68,8 @@ async function makeObjects(of: Tenant): Promise<number> {
   await putAgent(server, { tenant, token, id: 'a1' }, { description: { en: `Made for ${jane}` } });
   await send(of, 'PUT', `/usage/${tenant}/budgets/b1`, { client: jane, period: 'day', limitTokens: 7 });
   await foldHistory(server.context.db, tenant);
-  // Configuration and subscription; the view three times without its name and query of last; type; instances; agent; budget.
+  // Configuration and subscription; the view three times without its name and query of last; type; instances; agent;
+  // budget.
   return 1 + 1 + 2 + 1 + 1 + 2 + 1 + 1;
 }
 

@@ -7,7 +7,8 @@ import { changeOf, openTestHistory } from '../../support/server/history.ts';
 
 const tenant = 'acme';
 
-// A round that completes a block of 16 or 256 rewrites the rows before it. Whose newest row began the block saw no news then.
+// A round that completes a block of 16 or 256 rewrites the rows before it. Whose newest row began the block saw no news
+// then.
 test.each([[[1, 30]], [[16, 16, 16]], [[17, 15, 1, 14, 2]], [[1, 255, 1, 255]], [[3, 4, 5, 6, 7, 8, 250, 1]]])(
   'the newest position is news after each of the rounds that give %j positions',
   async (rounds) => {

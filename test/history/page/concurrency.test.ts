@@ -208,7 +208,8 @@ async function compareInOneSnapshot(pool: pg.Pool, below: (limit: number) => num
     return rows[0]?.numbers.map(Number) ?? [];
   };
   try {
-    // One snapshot for all statements. A cluster takes a routine of ours and a count of rows in statements of their own.
+    // One snapshot for all statements. A cluster takes a routine of ours and a count of rows in statements of their
+    // own.
     await client.query('begin isolation level repeatable read read only');
     const { rows } = await client.query<{ horizon: number }>('select change_horizon($1, $2) as horizon', [tenant, now]);
     const since = Math.max(asked, rows[0]?.horizon ?? 0);

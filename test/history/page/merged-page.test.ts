@@ -26,8 +26,8 @@ const hour = 3_600_000;
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 
 /**
- * 5,400 changes, in the order of recording: spread over 20 days, crowded in one second, and 300 in one millisecond, so that
- * places of both lists stand between each other and next to each other.
+ * 5,400 changes, in the order of recording: spread over 20 days, crowded in one second, and 300 in one millisecond, so
+ * that places of both lists stand between each other and next to each other.
  */
 const changes = Array.from({ length: 5_400 }, (_none, place): Omit<Change, 'identity'> & { name: string } => ({
   at:

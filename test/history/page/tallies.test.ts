@@ -87,7 +87,8 @@ test('tallies of rare pairs from an earlier version stay exact, and none of thei
   await checkTallyRows(database, tenant, await readEntries(database, tenant), { hasEarlierPairs: true });
 });
 
-// 60: the finer cell has tallies only after its first entries are gone, and then counts fewer than the coarser one says.
+// 60: the finer cell has tallies only after its first entries are gone, and then counts fewer than the coarser one
+// says.
 test.each([200, 60])('entries of a pair after a horizon are counted where %d before it are gone', async (dropped) => {
   await database.pool.query('truncate change_entry, change_related, change_delta, change_tally, change_folded');
   // 2026-07-25, in the coarsest cell but one from 2026-07-06 on
@@ -126,7 +127,9 @@ test.each([200, 60])('entries of a pair after a horizon are counted where %d bef
   }
 });
 
-/** Some batches more, of which some are folded and others wait: a cell that becomes dense must not count these twice. */
+/**
+ * Some batches more, of which some are folded and others wait: a cell that becomes dense must not count these twice.
+ */
 async function foldPartly(random: Random): Promise<void> {
   for (let batch = random.below(12); batch >= 0; batch--) await record(random, random.pick([1, 30, 200]), 60);
   for (let portions = random.below(8); portions >= 0; portions--) {

@@ -26,7 +26,8 @@ import { changeOf } from '../../support/server/history.ts';
 import { expectDense, placesOf } from '../../support/server/positions.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
-// Rows that reach the end of their block of 4,096 positions are packed: what reads positions reads them as it reads the others.
+// Rows that reach the end of their block of 4,096 positions are packed: what reads positions reads them as it reads the
+// others.
 const block = 4_096;
 const now = Date.UTC(2026, 8, 15);
 const day = 86_400_000;

@@ -46,7 +46,9 @@ async function recordAndSeal({ db }: TestDatabase, count: number): Promise<void>
   while (await sealPortion(db, 'sealed', sealing));
 }
 
-/** The same key and the same file of checkpoints: the copy, which has not what was signed last, gets a log of its own. */
+/**
+ * The same key and the same file of checkpoints: the copy, which has not what was signed last, gets a log of its own.
+ */
 async function sealsOn(copy: TestDatabase, original: TestDatabase): Promise<void> {
   await recordAndSeal(original, 1);
   const signed = await readLog(original.db, 'sealed');

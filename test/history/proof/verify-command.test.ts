@@ -33,7 +33,10 @@ await bundleVerifier(join(import.meta.dirname, '../../..'), folder);
 // Nothing of the package is beside it.
 copyFileSync(join(folder, 'annals-verify.js'), elsewhere);
 
-/** The command of the package, which is the same program in this process: to start one takes longer than what it does here. */
+/**
+ * The command of the package, which is the same program in this process: to start one takes longer than what it does
+ * here.
+ */
 const verify = (...args: string[]) => annals(['verify', ...args]);
 
 /** The program of one file. */

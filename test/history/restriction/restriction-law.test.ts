@@ -79,7 +79,10 @@ test('a restricted client gets what a tenant answers into which the entries that
   });
 });
 
-/** The viewer answers a token of the last part, made by a client with the parts before it, as the tenant of the part is answered. */
+/**
+ * The viewer answers a token of the last part, made by a client with the parts before it, as the tenant of the part is
+ * answered.
+ */
 async function checkViewer(given: {
   whole: string;
   all: string;

@@ -60,7 +60,10 @@ function followFeed(tenant: string) {
   };
 }
 
-/** Follows by server-sent events, over connections that are cut with `cut`, and by `annals tail`. The positions grow as they come. */
+/**
+ * Follows by server-sent events, over connections that are cut with `cut`, and by `annals tail`. The positions grow as
+ * they come.
+ */
 async function followOutside(tenant: string) {
   const server = await startTestServer({ database });
   const token = await server.token(tenant);

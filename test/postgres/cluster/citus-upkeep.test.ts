@@ -52,7 +52,9 @@ interface Work {
   isDone: (tenant: string) => Promise<boolean>;
 }
 
-/** Does the upkeep while a worker is away, and again when it is back. What is due of the other tenant is done at once. */
+/**
+ * Does the upkeep while a worker is away, and again when it is back. What is due of the other tenant is done at once.
+ */
 async function checkUpkeep({ prepare, upkeep, isDone }: Work) {
   await prepare(first);
   const bringBack = await takeDatabaseAway(await workerUrlOf(server.database.url, server.database.pool, first));

@@ -18,7 +18,10 @@ interface Installation {
   environment: Record<string, string>;
 }
 
-/** A database whose schema `public` is everybody's, and whose schema `service` is Annals' own. The role's path begins with both. */
+/**
+ * A database whose schema `public` is everybody's, and whose schema `service` is Annals' own. The role's path begins
+ * with both.
+ */
 async function hostileInstallation(server: SourceServer, path = 'service,public,pg_catalog'): Promise<Installation> {
   const { url } = await createSourceDatabase(server, hostileTemplate);
   const [role, password] = await createRole(url);

@@ -8,11 +8,15 @@ interface LabelledRoutine {
   label: string;
 }
 
-/** What no plan that reads in parallel may do, in its leader neither. Before PostgreSQL 17 subtransactions are among it. */
+/**
+ * What no plan that reads in parallel may do, in its leader neither. Before PostgreSQL 17 subtransactions are among it.
+ */
 const unsafe =
   /\bexception\s+when\b|\b(?:insert\s+into|update\s+\w+\s+(?:as\s+\w+\s+)?set|delete\s+from|merge\s+into|truncate|create|drop|alter|lock\s+table|set_config|nextval|setval)\b/;
 
-/** The text without comments and literals. A statement that is executed as text counts, so `format` keeps its literals. */
+/**
+ * The text without comments and literals. A statement that is executed as text counts, so `format` keeps its literals.
+ */
 function codeOf(body: string): string {
   const code = body.toLowerCase().replaceAll(/--[^\n]*/g, '');
   return code.includes('execute') ? code : code.replaceAll(/'(?:[^']|'')*'/g, "''");

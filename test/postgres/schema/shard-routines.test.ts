@@ -16,7 +16,9 @@ const routines = (await readRoutines(join(packageFolder(), 'sql'), 'shard')).fil
 const bodyOf = (statement: string) =>
   (/\$\$([\s\S]*)\$\$/.exec(statement)?.[1] ?? '').replaceAll(/--[^\n]*/g, '').replaceAll(/'[^'\n]*'/g, "''");
 
-/** Names of distributed tables in a body. "tenant" and "job" are columns too, so those count only where a table stands. */
+/**
+ * Names of distributed tables in a body. "tenant" and "job" are columns too, so those count only where a table stands.
+ */
 function tablesIn(body: string): string[] {
   const history = [...names.tables.keys()].filter((name) => /^(change|usage)_/.test(name));
   const named = [...body.matchAll(/(?<![\w.])(\w+)\b(?!\()/g)].map(([, name = '']) => name);

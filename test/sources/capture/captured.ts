@@ -30,7 +30,10 @@ export async function createHistory(): Promise<TestDatabase> {
   return database;
 }
 
-/** The databases that the tests of a file use one after the other. Each test finds them empty, but for the tenant in the history. */
+/**
+ * The databases that the tests of a file use one after the other. Each test finds them empty, but for the tenant in the
+ * history.
+ */
 export interface CaptureDatabases {
   openSource(): SourceDatabase;
   /** Another database of the same server, for this test alone. */

@@ -7,7 +7,8 @@ import { createApplication, startRelay } from './relayed.ts';
 
 const openHistory = useHistory();
 
-// PostgreSQL converts values to JSON and to text by the casts of their types, whose functions run with the rights of who converts.
+// PostgreSQL converts values to JSON and to text by the casts of their types, whose functions run with the rights of
+// who converts.
 
 const tables = {
   'public.moods': { entity: 'mood' },

@@ -10,7 +10,10 @@ const openHistory = useHistory();
 const tables = { 'public.orders': { entity: 'order' } };
 const sql = outboxSql(readMapping(JSON.stringify({ version: 1, tenant: { value: 'acme' }, tables })));
 
-/** An application with an outbox, and a role of somebody else. `run` runs SQL as the superuser and rolls back what failed. */
+/**
+ * An application with an outbox, and a role of somebody else. `run` runs SQL as the superuser and rolls back what
+ * failed.
+ */
 async function application() {
   const made = await createApplication(openHistory(), 'create table orders (id int primary key, title text)', tables);
   const role = `mallory_${Math.random().toString(36).slice(2)}`;

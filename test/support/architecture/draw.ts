@@ -3,8 +3,8 @@ import { type Import, layerOf, layers, moduleOf } from './imports.ts';
 const [width, margin, between, lineHeight, arrowHeight] = [1000, 8, 8, 15, 26];
 
 /**
- * The modules in their layers as an SVG, each with its folders. An arrow leads to the next layer; beside it stand the modules further
- * down that the layer imports as well.
+ * The modules in their layers as an SVG, each with its folders. An arrow leads to the next layer; beside it stand the
+ * modules further down that the layer imports as well.
  */
 export function drawArchitecture(files: readonly string[], imports: readonly Import[]): string {
   const parts: string[] = [];

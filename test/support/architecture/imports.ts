@@ -8,8 +8,8 @@ export interface Import {
 }
 
 /**
- * The direction of imports, from the top. A module may import from the layers below its own and from itself; modules of one layer do not
- * know each other.
+ * The direction of imports, from the top. A module may import from the layers below its own and from itself; modules of
+ * one layer do not know each other.
  */
 export const layers: readonly (readonly string[])[] = [
   ['main', 'annals-verify'],

@@ -15,8 +15,8 @@ const schemaNames: Readonly<Record<string, string>> = {
 };
 
 /**
- * What Kubernetes' schema of the resource refuses, and the members that it does not know, such as `/spec/replica is unknown`.
- * Throws where it has no schema of that kind.
+ * What Kubernetes' schema of the resource refuses, and the members that it does not know, such as `/spec/replica is
+ * unknown`. Throws where it has no schema of that kind.
  */
 export async function kubernetesFaults(resource: Resource): Promise<string[]> {
   const name = schemaNames[`${resource.apiVersion} ${resource.kind}`];

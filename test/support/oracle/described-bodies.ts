@@ -212,7 +212,9 @@ function arbitraryText({ pattern, format, minLength = 0, maxLength = 200 }: Desc
   return matching(pattern).filter((text) => [...text].length >= minLength && [...text].length <= maxLength);
 }
 
-/** Texts that match. What must not follow is left out of the making, for which it is no help, and looked at afterwards. */
+/**
+ * Texts that match. What must not follow is left out of the making, for which it is no help, and looked at afterwards.
+ */
 function matching(pattern: string): fc.Arbitrary<string> {
   const whole = new RegExp(pattern, 'u');
   return fc.stringMatching(new RegExp(withoutLookaheads(pattern), 'u')).filter((text) => whole.test(text));

@@ -5,9 +5,9 @@ import { trials } from './trials.ts';
 const maxShrinkTime = 30_000;
 
 /**
- * Checks that a law holds for `runs` random values (times `ANNALS_TRIALS`). A failure tells the seed, the path and the smallest value that
- * breaks the law and that could be found within 30 seconds. To repeat it, set `ANNALS_SEED` and `ANNALS_PATH` and run
- * that test alone (`-t`): fast-check then begins with the smallest value.
+ * Checks that a law holds for `runs` random values (times `ANNALS_TRIALS`). A failure tells the seed, the path and the
+ * smallest value that breaks the law and that could be found within 30 seconds. To repeat it, set `ANNALS_SEED` and
+ * `ANNALS_PATH` and run that test alone (`-t`): fast-check then begins with the smallest value.
  *
  * @example
  * await checkLaw(fc.nat(), { runs: 100 }, async (number) => expect(await echo(number)).toBe(number));

@@ -1,6 +1,9 @@
 import * as fc from 'fast-check';
 
-/** Paths as `paths` writes them: beneath each other, with places in arrays, keys that are empty or have dots, and hard names. */
+/**
+ * Paths as `paths` writes them: beneath each other, with places in arrays, keys that are empty or have dots, and hard
+ * names.
+ */
 export const hardPaths: readonly string[] = [
   'price',
   'price.amount',

@@ -6,7 +6,9 @@ export interface QueryExample {
   outcome: string;
 }
 
-/** The examples of docs/query-language.md: in a block `query`, each on a line, with `=>` and its outcome on the next. */
+/**
+ * The examples of docs/query-language.md: in a block `query`, each on a line, with `=>` and its outcome on the next.
+ */
 export function examplesOf(document: string): QueryExample[] {
   const blocks = [...document.matchAll(/^```query\n(.*?)^```$/gms)].map(([, block = '']) => block.split('\n'));
   return blocks.flatMap((lines) =>

@@ -103,9 +103,10 @@ export interface UnstorableOptions {
 }
 
 /**
- * For each place of every operation that takes text, a request with a NUL there and one with half of a surrogate pair; the rest of the
- * request is valid. Places are parameters, headers, the members of a body that are texts, and the names of members in each object of it.
- * The forms of the text take turns, so that each kind of place has all of them. Deletes come last.
+ * For each place of every operation that takes text, a request with a NUL there and one with half of a surrogate pair;
+ * the rest of the request is valid. Places are parameters, headers, the members of a body that are texts, and the names
+ * of members in each object of it. The forms of the text take turns, so that each kind of place has all of them.
+ * Deletes come last.
  */
 export function unstorableRequests(document: UnstorableDocument, options: UnstorableOptions): UnstorableRequest[] {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>

@@ -6,8 +6,8 @@ import { bundleOfCheckout } from '../../../build/checkout.js';
 import { packageFolder } from '../../../src/core/package-folder.ts';
 
 /**
- * Makes the bundle once, before the processes that the tests start look for it. The launcher of a checkout compares some thousand
- * sources with it, which takes a third of the start; the copy stands where there are no sources.
+ * Makes the bundle once, before the processes that the tests start look for it. The launcher of a checkout compares
+ * some thousand sources with it, which takes a third of the start; the copy stands where there are no sources.
  */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const root = packageFolder();

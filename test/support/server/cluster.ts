@@ -123,7 +123,10 @@ export interface Placement {
   readonly port: number;
 }
 
-/** The place of the rows that a tenant has in a table. All of its tables are on one worker, each with a shard of its own. */
+/**
+ * The place of the rows that a tenant has in a table. All of its tables are on one worker, each with a shard of its
+ * own.
+ */
 export async function placementOf(pool: pg.Pool, tenant: string, table = 'tenant'): Promise<Placement> {
   const { rows } = await pool.query<Placement>(
     `select p.shardid as shard, n.nodename as host, n.nodeport as port

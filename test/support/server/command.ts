@@ -39,7 +39,10 @@ export interface CommandHere {
   ended: Promise<Outcome>;
 }
 
-/** Runs a command in this process that continues until it is stopped, for a test that kills nothing: a start takes a quarter of that of a process. */
+/**
+ * Runs a command in this process that continues until it is stopped, for a test that kills nothing: a start takes a
+ * quarter of that of a process.
+ */
 export function startHere(args: string[], environment: Record<string, string>): CommandHere {
   const stop = new AbortController();
   const { promise: firstLine, resolve, reject } = Promise.withResolvers<string>();
@@ -84,7 +87,9 @@ export interface RunningCommand {
   ended: Promise<Outcome & { signal: NodeJS.Signals | null }>;
 }
 
-/** Runs `annals` in a process of its own, with nothing of our environment but PATH; the bundle of the run unless given. */
+/**
+ * Runs `annals` in a process of its own, with nothing of our environment but PATH; the bundle of the run unless given.
+ */
 export function startAnnals(
   args: string[],
   environment: Record<string, string> = {},

@@ -24,7 +24,10 @@ export async function initialiseDataFolder(): Promise<string> {
   return dataDir;
 }
 
-/** A new data folder with a copy of the database of another one, where no server runs: to make one takes a second of processor time. */
+/**
+ * A new data folder with a copy of the database of another one, where no server runs: to make one takes a second of
+ * processor time.
+ */
 export async function copyDataFolder(from: string, name?: string): Promise<string> {
   const dataDir = await makeDataFolder(name);
   const { folder, cluster } = await findHome(dataDir);
@@ -33,7 +36,10 @@ export async function copyDataFolder(from: string, name?: string): Promise<strin
   return dataDir;
 }
 
-/** A run signs in some ten thousand times. A password that is sent as it is takes a quarter less than one that is proved to be known. */
+/**
+ * A run signs in some ten thousand times. A password that is sent as it is takes a quarter less than one that is proved
+ * to be known.
+ */
 async function shortenSignIn(hbaFile: string): Promise<void> {
   const rules = await readFile(hbaFile, 'utf8');
   await writeFile(hbaFile, rules.replaceAll('scram-sha-256', 'password'));

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /**
- * What becomes of the connections. `silent`: they stay open, and nothing comes through any more. `starting`: new ones are refused as by a
- * server that starts.
+ * What becomes of the connections. `silent`: they stay open, and nothing comes through any more. `starting`: new ones
+ * are refused as by a server that starts.
  */
 export type LinkFault = 'cut' | 'away' | 'silent' | 'starting';
 

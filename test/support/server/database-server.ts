@@ -26,8 +26,8 @@ export const migratedTemplateName = 'annals_migrated';
 
 /**
  * One PostgreSQL for the whole run, with all migrations applied to a template; stopped and removed at the end. With
- * CITUS_DATABASE_URL and CITUS_WORKERS it is that cluster instead, and the template is distributed over its workers. With
- * ANNALS_TEST_DATABASE_URL it is that server, of any version that Annals supports; its role may create databases.
+ * CITUS_DATABASE_URL and CITUS_WORKERS it is that cluster instead, and the template is distributed over its workers.
+ * With ANNALS_TEST_DATABASE_URL it is that server, of any version that Annals supports; its role may create databases.
  */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const initialised = await initialiseDataFolder();
@@ -115,7 +115,9 @@ async function makeDatabase(
   await keepCatalog(made.href);
 }
 
-/** The first connection to a database reads its catalog and writes what it read to a file, which the clones have then. */
+/**
+ * The first connection to a database reads its catalog and writes what it read to a file, which the clones have then.
+ */
 async function keepCatalog(url: string): Promise<void> {
   const client = new pg.Client(url);
   await client.connect();

@@ -16,7 +16,10 @@ export interface TestDatabase {
 
 const templateName = 'annals_template';
 const migratedTemplateName = 'annals_migrated';
-/** The files of the run's own server are in memory: to copy them takes half the time of writing all pages to the log, and to drop them too. */
+/**
+ * The files of the run's own server are in memory: to copy them takes half the time of writing all pages to the log,
+ * and to drop them too.
+ */
 const strategy = process.env.ANNALS_TEST_DATABASE_URL === undefined ? ' strategy file_copy' : '';
 
 /** A fresh database that a service has used already: a clone of the template, made in some 50 ms. */
@@ -35,8 +38,8 @@ export async function createEmptyTestDatabase(): Promise<TestDatabase> {
 }
 
 /**
- * As createMigratedTestDatabase, and never distributed: for tests about the schema, the backup and the transaction ids of one
- * server. On a cluster it is a database that the coordinator alone has.
+ * As createMigratedTestDatabase, and never distributed: for tests about the schema, the backup and the transaction ids
+ * of one server. On a cluster it is a database that the coordinator alone has.
  */
 export async function createSingleTestDatabase(): Promise<TestDatabase> {
   if (inject('cluster') === null) return await createMigratedTestDatabase();

@@ -41,9 +41,10 @@ const maxWait = 120_000;
 const look = 100;
 
 /**
- * Erases a document and then an actor, while somebody records by the actor's name and the history is sealed, exported and delivered, and kills
- * the command with SIGKILL again and again just after a portion. Returns what is wrong at the end: a name that is left, a change that was not
- * delivered or of which nobody is told, a duplicate that is recorded again, a proof that does not hold.
+ * Erases a document and then an actor, while somebody records by the actor's name and the history is sealed, exported
+ * and delivered, and kills the command with SIGKILL again and again just after a portion. Returns what is wrong at the
+ * end: a name that is left, a change that was not delivered or of which nobody is told, a duplicate that is recorded
+ * again, a proof that does not hold.
  */
 export async function runErasureLaw(law: ErasureLaw) {
   const { database, secret, keyFile, tenant, call, receiver, kills, pauses } = law;

@@ -7,9 +7,9 @@ import type { SourceServer } from './source-server.ts';
 export const hostileTemplate = 'hostile';
 
 /**
- * Makes a template for databases of the server: its schema `public` has functions, operators, types and views under the names of
- * PostgreSQL's own, which a role without rights has made. Each counts its calls. It has only the functions whose names
- * stand in the product's files: the product cannot call others by name, and to make all of them takes long.
+ * Makes a template for databases of the server: its schema `public` has functions, operators, types and views under the
+ * names of PostgreSQL's own, which a role without rights has made. Each counts its calls. It has only the functions
+ * whose names stand in the product's files: the product cannot call others by name, and to make all of them takes long.
  */
 export async function plantForeignCode(server: SourceServer): Promise<void> {
   await onPlainPath(server.url, (client) => client.query(`create database ${hostileTemplate}`));
@@ -62,8 +62,8 @@ export async function onPlainPath<Result>(url: string, work: (client: pg.Client)
   }
 }
 
-// What cannot be made is left out, for instance what takes arguments of the type "internal". Where PostgreSQL has one function for several
-// types, there are also functions for each type, because these fit better.
+// What cannot be made is left out, for instance what takes arguments of the type "internal". Where PostgreSQL has one
+// function for several types, there are also functions for each type, because these fit better.
 const plant = `
 do $$ begin if to_regrole('mallory') is null then create role mallory; end if; end $$;
 grant create, usage on schema public to mallory;

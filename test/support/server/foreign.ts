@@ -1,8 +1,9 @@
 import type { TestDatabase } from './database.ts';
 
 /**
- * Leaves a database as a copy of its rows from another server has it, a server whose transaction ids were far higher: the
- * names, entries and positions have its ids, and the row of the origin was written by another transaction than it tells.
+ * Leaves a database as a copy of its rows from another server has it, a server whose transaction ids were far higher:
+ * the names, entries and positions have its ids, and the row of the origin was written by another transaction than it
+ * tells.
  */
 export async function makeForeign({ pool }: TestDatabase): Promise<void> {
   await pool.query(`

@@ -57,7 +57,9 @@ export async function prepareListed(server: TestServer, listed: Listed, tenant: 
   await server.call(`/schema/${tenant}/custom-entities`, { token, json: { id: 'THING', name: { en: 'Thing' } } });
 }
 
-/** Replaces all documents of the list by these, whatever they are, without recording: a quick start for what reads them. */
+/**
+ * Replaces all documents of the list by these, whatever they are, without recording: a quick start for what reads them.
+ */
 export async function storeListed(
   { context: { db } }: TestServer,
   { table, columns }: Listed,

@@ -7,9 +7,9 @@ const folder = '/dev/shm';
 const neededRoom = 8 * 1024 ** 3;
 
 /**
- * Keeps the run's temporary files in one folder, which is removed at its end, and in memory where there is room: a run makes some
- * thousand databases of a thousand files each, and drops them. That takes a third of the processor time of the tests that use them on a
- * disk.
+ * Keeps the run's temporary files in one folder, which is removed at its end, and in memory where there is room: a run
+ * makes some thousand databases of a thousand files each, and drops them. That takes a third of the processor time of
+ * the tests that use them on a disk.
  */
 export function setup(): () => void {
   const { TMPDIR: told } = process.env;

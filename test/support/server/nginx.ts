@@ -9,7 +9,10 @@ import { accepts } from './accepts.ts';
 import { findNginx } from './nginx-program.ts';
 import { ownPort } from './own-port.ts';
 
-/** Starts nginx before a service, with its defaults for everything that a proxy may set, for this test. Returns its base URL. */
+/**
+ * Starts nginx before a service, with its defaults for everything that a proxy may set, for this test. Returns its base
+ * URL.
+ */
 export async function startNginx(baseUrl: string): Promise<string> {
   const program = findNginx();
   if (program === undefined) throw new Error('this test needs nginx: apt-get install nginx');

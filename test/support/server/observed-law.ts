@@ -40,8 +40,8 @@ export async function prepareObservedServer({ url }: Pick<ObservedWorld, 'url'>)
 }
 
 /**
- * Runs the application in two databases, of which Annals observes one. Returns what it found to be different there, and what it found of
- * masked values; nothing where the law holds.
+ * Runs the application in two databases, of which Annals observes one. Returns what it found to be different there, and
+ * what it found of masked values; nothing where the law holds.
  */
 export async function runObservedLaw(
   world: ObservedWorld,
@@ -118,7 +118,10 @@ async function rowsOf(client: pg.Client, reading: string): Promise<string> {
 }
 
 interface Observer {
-  /** Waits until everything is recorded. Returns the masked values that were found, and why not everything could be recorded. */
+  /**
+   * Waits until everything is recorded. Returns the masked values that were found, and why not everything could be
+   * recorded.
+   */
   finish(application: pg.Client): Promise<string[]>;
   stop(): Promise<void>;
 }

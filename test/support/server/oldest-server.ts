@@ -21,15 +21,16 @@ declare module 'vitest' {
 const superuser = 'postgres';
 
 /**
- * Every plan that may run in a parallel worker does, and none is made for the values of its parameters: what large tables and long
- * uptimes come to. `force_parallel_mode` is called `debug_parallel_query` from version 16 on.
+ * Every plan that may run in a parallel worker does, and none is made for the values of its parameters: what large
+ * tables and long uptimes come to. `force_parallel_mode` is called `debug_parallel_query` from version 16 on.
  */
 const settings = {
   force_parallel_mode: 'on',
   plan_cache_mode: 'force_generic_plan',
   max_connections: '200',
   max_worker_processes: '32',
-  // To start a worker copies the maps of this memory, and makes a segment where none is kept: a third of what the run takes.
+  // To start a worker copies the maps of this memory, and makes a segment where none is kept: a third of what the run
+  // takes.
   shared_buffers: '32MB',
   min_dynamic_shared_memory: '64MB',
   jit: 'off',
@@ -41,7 +42,10 @@ const settings = {
   checkpoint_timeout: '15min',
 };
 
-/** For the whole run one PostgreSQL of the oldest version that Annals supports, of Debian's packages; stopped and removed at the end. */
+/**
+ * For the whole run one PostgreSQL of the oldest version that Annals supports, of Debian's packages; stopped and
+ * removed at the end.
+ */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const programs = oldestPrograms();
   const initialised = dirname(await makeDataFolder());
@@ -71,8 +75,8 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
 }
 
 /**
- * Services look for work every half second, and rest for 50 times as long as a look took. With a worker for each of its questions that is
- * many seconds, in which tests wait. Other tests ask these questions themselves, in parallel.
+ * Services look for work every half second, and rest for 50 times as long as a look took. With a worker for each of its
+ * questions that is many seconds, in which tests wait. Other tests ask these questions themselves, in parallel.
  */
 async function lookForWorkAlone(url: string): Promise<void> {
   const client = new pg.Client(Object.assign(new URL(url), { pathname: templateName }).href);

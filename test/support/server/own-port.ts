@@ -1,8 +1,9 @@
 import { freePort } from '../../../src/postgres/embedded/server.ts';
 
 /**
- * A port for a server that a test stops and starts again, that another process opens, or that is nowhere. Systems give outgoing connections,
- * and servers that ask for any port, those from 32768 on: one of another test could have it while nobody listens.
+ * A port for a server that a test stops and starts again, that another process opens, or that is nowhere. Systems give
+ * outgoing connections, and servers that ask for any port, those from 32768 on: one of another test could have it while
+ * nobody listens.
  */
 export async function ownPort(): Promise<number> {
   for (;;) {

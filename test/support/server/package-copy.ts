@@ -44,8 +44,8 @@ export async function temporaryFolder(): Promise<string> {
 }
 
 /**
- * Copies what a package is built from, with the bundle that the run has made; it shares the installed packages. Returns the folder, which
- * is removed when the test ends.
+ * Copies what a package is built from, with the bundle that the run has made; it shares the installed packages. Returns
+ * the folder, which is removed when the test ends.
  */
 export async function copyPackage(): Promise<string> {
   const folder = await temporaryFolder();
@@ -57,8 +57,8 @@ export async function copyPackage(): Promise<string> {
 }
 
 /**
- * Puts the files that npm would pack into a folder. It is asked with empty files, and without the installed packages: to compress the
- * files and to look at all packages takes seconds.
+ * Puts the files that npm would pack into a folder. It is asked with empty files, and without the installed packages:
+ * to compress the files and to look at all packages takes seconds.
  */
 export async function unpackPackage(source: string, target: string): Promise<void> {
   const names = await temporaryFolder();

@@ -15,7 +15,10 @@ export interface PackagedPostgres {
   run(program: 'pg_dump' | 'pg_restore', args: string[]): Promise<string>;
 }
 
-/** Starts a PostgreSQL that Debian packages, for this test, with transaction ids beyond `epoch` * 2^32, and with these settings. */
+/**
+ * Starts a PostgreSQL that Debian packages, for this test, with transaction ids beyond `epoch` * 2^32, and with these
+ * settings.
+ */
 export async function startPackagedPostgres({
   epoch = 1,
   settings = {},

@@ -14,7 +14,10 @@ export async function tablesWith({ pool }: Pick<TestDatabase, 'pool'>, word: str
   return found;
 }
 
-/** The files of a database of the tests' own server that have one of these texts, after a checkpoint: tables, indexes and its catalogues. */
+/**
+ * The files of a database of the tests' own server that have one of these texts, after a checkpoint: tables, indexes
+ * and its catalogues.
+ */
 export async function databaseFilesWith(
   { url }: Pick<TestDatabase, 'url'>,
   words: readonly string[],

@@ -4,8 +4,8 @@ import { type Doing, places } from '../../../src/history/erasure/places.ts';
 const searched: readonly Doing[] = ['text', 'row', 'clear'];
 
 /**
- * Writes a text of these words into each column that an erasure searches, a row for each, with no regard to other tables: constraints that would
- * not have it are dropped. Returns the columns.
+ * Writes a text of these words into each column that an erasure searches, a row for each, with no regard to other
+ * tables: constraints that would not have it are dropped. Returns the columns.
  */
 export async function plantCanaries(pool: pg.Pool, tenant: string, words: readonly string[]): Promise<string[]> {
   // References to other tables and checks of values are not what is tried here.

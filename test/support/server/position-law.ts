@@ -39,9 +39,9 @@ export interface LawOutcome {
 const givers = 2;
 
 /**
- * Recorders with delays, rollbacks and savepoints, imports, and two processes that give positions and fold, some of which are killed
- * with SIGKILL. At the end: positions are dense, each entry has one, a reader that read on has seen exactly that, and a
- * transaction that began after another one's commit comes later.
+ * Recorders with delays, rollbacks and savepoints, imports, and two processes that give positions and fold, some of
+ * which are killed with SIGKILL. At the end: positions are dense, each entry has one, a reader that read on has seen
+ * exactly that, and a transaction that began after another one's commit comes later.
  */
 export async function runPositionLaw(law: PositionLaw): Promise<LawOutcome> {
   const random = new Random(law.seed);

@@ -20,7 +20,10 @@ export interface RecorderTask {
   imported?: number;
 }
 
-/** A transaction whose commit was acknowledged: nanoseconds of the machine's clock, and the identities of what it recorded. */
+/**
+ * A transaction whose commit was acknowledged: nanoseconds of the machine's clock, and the identities of what it
+ * recorded.
+ */
 export interface Committed {
   began: string;
   ended: string;

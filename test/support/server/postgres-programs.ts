@@ -5,8 +5,8 @@ const folder = '/usr/lib/postgresql';
 const programs = ['initdb', 'postgres', 'pg_resetwal', 'pg_dump', 'pg_restore'];
 
 /**
- * The folder with all programs of a PostgreSQL that Debian packages, of this major version, or else of the highest; undefined where there
- * is none. The embedded one has no pg_dump.
+ * The folder with all programs of a PostgreSQL that Debian packages, of this major version, or else of the highest;
+ * undefined where there is none. The embedded one has no pg_dump.
  */
 export function findPostgresPrograms(wanted?: number): string | undefined {
   const versions = existsSync(folder) ? readdirSync(folder).map(Number) : [];

@@ -11,8 +11,8 @@ interface Refused {
 }
 
 /**
- * Makes the statements of a table fail until the caller calls the returned function: a trigger stands for whatever may go
- * wrong. In a cluster each shard has the trigger.
+ * Makes the statements of a table fail until the caller calls the returned function: a trigger stands for whatever may
+ * go wrong. In a cluster each shard has the trigger.
  */
 export async function refuseStatements(pool: pg.Pool, refused: Refused): Promise<() => Promise<void>> {
   const { table, on, tenant, message, condition = 'raise_exception' } = refused;

@@ -2,7 +2,9 @@ import pg from 'pg';
 import { onTestFinished } from 'vitest';
 import type { Placement } from './cluster.ts';
 
-/** Asks a worker, in a test, which routines it would use for a tenant, and whether it has a table of the tenant's shard. */
+/**
+ * Asks a worker, in a test, which routines it would use for a tenant, and whether it has a table of the tenant's shard.
+ */
 export async function routinesOn(databaseUrl: string, { host, port }: Placement, tenant: string, begin = 'select') {
   const url = new URL(databaseUrl);
   url.host = `${host}:${port}`;

@@ -42,7 +42,9 @@ const tableParts = `
     order by c.relname collate "C", array_position('{table,column,constraint,unique index,index}', found.kind),
              found.line collate "C"`;
 
-/** The parts of the tables of a schema, always in the same order. The schema must be the first one in the search path. */
+/**
+ * The parts of the tables of a schema, always in the same order. The schema must be the first one in the search path.
+ */
 async function readTableLines(client: pg.ClientBase, namespace: number): Promise<TableLine[]> {
   return (await client.query<TableLine>(tableParts, [namespace])).rows;
 }

@@ -28,8 +28,9 @@ export interface SealingLaw {
 }
 
 /**
- * Two processes with one key seal a history while it grows, and are killed at random moments. A witness keeps every checkpoint that was published, or
- * was in the file beside the key. Returns what is wrong: a checkpoint of another tree than the one that there is at the end, or a second log.
+ * Two processes with one key seal a history while it grows, and are killed at random moments. A witness keeps every
+ * checkpoint that was published, or was in the file beside the key. Returns what is wrong: a checkpoint of another tree
+ * than the one that there is at the end, or a second log.
  */
 export async function runSealingLaw({ url, db, tenant, keyFile, kills, random, onKill }: SealingLaw) {
   const seen = new Map<string, string>();

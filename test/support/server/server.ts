@@ -41,8 +41,8 @@ export interface TestServer {
   /** Every line that was logged, as it was written. */
   logLines: string[];
   /**
-   * Calls the path with the token, where one is given; anything else as in fetch. Statuses, and bodies that are read, are
-   * checked against the OpenAPI document.
+   * Calls the path with the token, where one is given; anything else as in fetch. Statuses, and bodies that are read,
+   * are checked against the OpenAPI document.
    */
   call(path: string, options?: CallOptions): Promise<Response>;
   createTenant(tenant: string): Promise<void>;
@@ -52,7 +52,10 @@ export interface TestServer {
   tokenOf(client: NewClient, scope?: string): Promise<string>;
   /** An access token for the tenant, of a client made for it. */
   token(tenant: string, options?: ClientOptions): Promise<string>;
-  /** A viewer token of the tenant. Left out of `options`: it shows all to anybody, with files, and a client made for it has made it. */
+  /**
+   * A viewer token of the tenant. Left out of `options`: it shows all to anybody, with files, and a client made for it
+   * has made it.
+   */
   viewerToken(tenant: string, options?: ViewerTokenOptions): Promise<string>;
   /** Stops the server, and drops the database unless it was another server's. */
   close(): Promise<void>;

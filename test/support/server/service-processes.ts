@@ -6,7 +6,10 @@ export interface ServiceProcesses {
   next(): Promise<string>;
   /** Kills that one as `kill -9` does, and starts another in its place. */
   replace(place: number): Promise<void>;
-  /** Kills that one as well, and starts one in this process in its place, which nobody kills: that takes a quarter of the time. Its log is not kept. */
+  /**
+   * Kills that one as well, and starts one in this process in its place, which nobody kills: that takes a quarter of
+   * the time. Its log is not kept.
+   */
   replaceForGood(place: number): Promise<void>;
   /** Ends all of them and answers all that they wrote to stderr. */
   end(): Promise<string>;

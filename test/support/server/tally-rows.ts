@@ -9,8 +9,8 @@ const day = 86_400_000;
 const cells = [1024 * day, 32 * day, day, hour, minute, second];
 
 /**
- * Every row of a tally counts what is there, and every cell that is dense has its row. Rows of the kinds of an actor are
- * where the actor has many entries, and nowhere else unless an earlier version wrote them; then of all kinds.
+ * Every row of a tally counts what is there, and every cell that is dense has its row. Rows of the kinds of an actor
+ * are where the actor has many entries, and nowhere else unless an earlier version wrote them; then of all kinds.
  */
 export async function checkTallyRows(
   { pool }: TestDatabase,

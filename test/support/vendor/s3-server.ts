@@ -13,8 +13,8 @@ export interface KeptObject {
 }
 
 /**
- * A strict S3 server for one bucket on loopback: an unsigned or wrongly signed request is refused, `If-None-Match: *` as Amazon
- * describes it. What no real server of the tests can do.
+ * A strict S3 server for one bucket on loopback: an unsigned or wrongly signed request is refused, `If-None-Match: *`
+ * as Amazon describes it. What no real server of the tests can do.
  */
 export interface S3Server {
   url: string;
@@ -100,7 +100,9 @@ export async function startS3Server({ isUnconditional = false } = {}): Promise<S
   };
 }
 
-/** What is wrong with the signature: `@smithy/signature-v4` signs the request as it came, and both have to be the same. */
+/**
+ * What is wrong with the signature: `@smithy/signature-v4` signs the request as it came, and both have to be the same.
+ */
 async function signatureFault(
   request: IncomingMessage,
   body: Buffer,

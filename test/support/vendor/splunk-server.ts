@@ -12,8 +12,8 @@ export interface SplunkEvent {
 }
 
 /**
- * A server of the tests that does what Splunk publishes of its HTTP Event Collector and of indexer acknowledgement. It is not
- * Splunk: what Splunk does besides is not tried.
+ * A server of the tests that does what Splunk publishes of its HTTP Event Collector and of indexer acknowledgement. It
+ * is not Splunk: what Splunk does besides is not tried.
  */
 export interface SplunkServer {
   url: string;

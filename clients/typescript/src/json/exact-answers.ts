@@ -28,7 +28,10 @@ export interface ExactConfiguration extends Omit<Configuration, 'value'> {
   readonly value: JsonValue;
 }
 
-/** Answers of the change history with exact values. An answer may have some hundred thousand values, so it is read in steps. */
+/**
+ * Answers of the change history with exact values. An answer may have some hundred thousand values, so it is read in
+ * steps.
+ */
 export const exactHistory: HistoryAnswers<ExactChangeEntry, ExactDocumentAtMoment> = {
   *page(text) {
     const answer = objectOf(text, yield* parseInSteps(text));

@@ -3,7 +3,10 @@ export type JsonValue = null | boolean | string | JsonNumber | JsonArray | JsonO
 
 export interface JsonArray extends Array<JsonValue> {}
 
-/** The members in their order. A plain object would put `"2"` before `"10"`, and both before `"a"`, whatever the text says. */
+/**
+ * The members in their order. A plain object would put `"2"` before `"10"`, and both before `"a"`, whatever the text
+ * says.
+ */
 export interface JsonObject extends Map<string, JsonValue> {}
 
 const numberSyntax = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;

@@ -2,8 +2,8 @@ import { type JsonArray, JsonNumber, type JsonObject, type JsonValue } from './j
 import { finish, type Steps } from './steps.ts';
 
 /**
- * Reads JSON (RFC 8259) and keeps every number's text and the order of members. Of members with one key the last counts.
- * Nesting has no limit. Throws SyntaxError with the position, counted from 0.
+ * Reads JSON (RFC 8259) and keeps every number's text and the order of members. Of members with one key the last
+ * counts. Nesting has no limit. Throws SyntaxError with the position, counted from 0.
  *
  * @example
  * stringifyJson(parseJson('{"10":1.10,"2":-0}')); // '{"10":1.10,"2":-0}'
@@ -133,7 +133,10 @@ class Reader {
     return isEscaped ? this.#unescaped(start) : text.slice(start + 1, index);
   }
 
-  /** Where a string with escapes stops. A search by pattern would begin anew at each escape, of which there may be millions. */
+  /**
+   * Where a string with escapes stops. A search by pattern would begin anew at each escape, of which there may be
+   * millions.
+   */
   #endOfEscaped(from: number): number {
     const text = this.#text;
     let index = from;

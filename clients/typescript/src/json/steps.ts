@@ -27,7 +27,8 @@ export function advance<Result>(steps: Steps<Result>, milliseconds: number): Ite
 }
 
 /**
- * Runs steps, and waits for `pause` whenever they have run for 8 ms. Where `pause` rejects, the work ends with that error.
+ * Runs steps, and waits for `pause` whenever they have run for 8 ms. Where `pause` rejects, the work ends with that
+ * error.
  *
  * @example
  * const value = await finishInSlices(parseJsonSteps(text), () => new Promise((resolve) => setTimeout(resolve)));

@@ -2,9 +2,9 @@ import { JsonNumber } from './json-value.ts';
 import { finish, type Steps } from './steps.ts';
 
 /**
- * Writes JSON. It takes what `parseJson` makes, plain values and any mixture: a JsonNumber keeps its text, a Map its order.
- * As in `JSON.stringify`, `toJSON` is asked and members that are undefined are left out. Nesting has no limit. Throws
- * TypeError for a value that JSON cannot express: NaN, an infinity, a function, a value that contains itself.
+ * Writes JSON. It takes what `parseJson` makes, plain values and any mixture: a JsonNumber keeps its text, a Map its
+ * order. As in `JSON.stringify`, `toJSON` is asked and members that are undefined are left out. Nesting has no limit.
+ * Throws TypeError for a value that JSON cannot express: NaN, an infinity, a function, a value that contains itself.
  *
  * @example
  * stringifyJson({ price: new JsonNumber('1.10') }); // '{"price":1.10}'

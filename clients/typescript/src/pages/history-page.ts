@@ -88,7 +88,9 @@ async function fetchPage<Entry extends { readonly at: string }>(
 /** A longer query may have as many characters or terms as the service takes. */
 const maxBoundedLength = 2_000;
 
-/** An upper bound beside the other terms. It leaves the service's window as it is, which only a lower bound replaces. */
+/**
+ * An upper bound beside the other terms. It leaves the service's window as it is, which only a lower bound replaces.
+ */
 function bounded(q: string, newest: string | undefined): string | undefined {
   if (newest === undefined || q.length > maxBoundedLength) return q === '' ? undefined : q;
   return `${q} occurredAt:<="${newest}"`;

@@ -4,8 +4,9 @@ import { or, Query } from './query.ts';
 import { bareGlob } from './written.ts';
 
 /**
- * Entries that changed one of these paths. A text also finds the paths beneath it: `path('price')` finds `price.amount`.
- * Patterns match the whole path alone. A place in an array is a number: `path(glob('items.*.quantity'))`.
+ * Entries that changed one of these paths. A text also finds the paths beneath it: `path('price')` finds
+ * `price.amount`. Patterns match the whole path alone. A place in an array is a number:
+ * `path(glob('items.*.quantity'))`.
  */
 export function path(...values: readonly (TextValue | Regex)[]): Query {
   const texts = values.filter((one) => typeof one === 'string');

@@ -9,8 +9,8 @@ export type FieldValue = string | number | bigint | boolean | JsonNumber;
 export type FieldBound = Exclude<FieldValue, boolean>;
 
 /**
- * A field of instances, agents, logs or jobs. Its name is the keys to it, joined by `.`. Where the keys meet an array, a
- * term holds if it holds for one element.
+ * A field of instances, agents, logs or jobs. Its name is the keys to it, joined by `.`. Where the keys meet an array,
+ * a term holds if it holds for one element.
  *
  * @example
  * and(field('slots').atLeast(10), field('name.en').is(glob('Aisle *')));

@@ -38,8 +38,9 @@ export function glob(pattern: string): Glob {
 }
 
 /**
- * A regular expression in the syntax of RE2. It is searched for: anchor it with `^` and `$` for the whole text. Of a RegExp
- * the flags `i`, `m` and `s` count. The service refuses what RE2 has not, such as look-arounds and back-references.
+ * A regular expression in the syntax of RE2. It is searched for: anchor it with `^` and `$` for the whole text. Of a
+ * RegExp the flags `i`, `m` and `s` count. The service refuses what RE2 has not, such as look-arounds and
+ * back-references.
  *
  * @example
  * actor(regex('^J(an|oh)'));

@@ -1,6 +1,6 @@
 /**
- * A query of the service: terms that must all hold. `String(query)` is its text; every list of the client takes it as `q`.
- * Only the functions beside this class make one, so a value can never become a part of the language.
+ * A query of the service: terms that must all hold. `String(query)` is its text; every list of the client takes it as
+ * `q`. Only the functions beside this class make one, so a value can never become a part of the language.
  */
 export class Query {
   readonly terms: readonly string[];
@@ -27,7 +27,8 @@ export function and(...queries: readonly Query[]): Query {
 /**
  * At least one of these holds. Throws TypeError without any, since nothing could match.
  *
- * An `occurredAt` inside of an `or` never replaces the service's window of 30 days. Put it beside the `or`, into an `and`.
+ * An `occurredAt` inside of an `or` never replaces the service's window of 30 days. Put it beside the `or`, into an
+ * `and`.
  *
  * @example
  * or(changeType('delete'), and(entity('order'), actor('external')));

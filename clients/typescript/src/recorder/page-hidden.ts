@@ -1,4 +1,7 @@
-/** Calls the listener whenever the page is hidden, which may be the last moment of it. Returns what ends that. Does nothing in Node. */
+/**
+ * Calls the listener whenever the page is hidden, which may be the last moment of it. Returns what ends that. Does
+ * nothing in Node.
+ */
 export function onPageHidden(listener: () => void): () => void {
   const page: unknown = Reflect.get(globalThis, 'document');
   if (!(page instanceof EventTarget)) return () => {};

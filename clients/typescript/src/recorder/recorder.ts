@@ -35,8 +35,8 @@ const maxKeepaliveBytes = 60 * 1024;
 
 /**
  * Records changes in batches and in their order, each exactly once: an id is made once and kept over all attempts, and
- * a batch goes out when the one before it is committed. What passes (the service is away, or asks to wait) is repeated until it
- * succeeds. What does not (the client may not record) ends the recorder.
+ * a batch goes out when the one before it is committed. What passes (the service is away, or asks to wait) is repeated
+ * until it succeeds. What does not (the client may not record) ends the recorder.
  *
  * In Node a program that ends by itself has sent everything before. Before `process.exit` and after a signal: `close`.
  */
@@ -65,8 +65,8 @@ export class Recorder {
   }
 
   /**
-   * Takes a change, and resolves as soon as there is room for the next one: await it, so that a service that is slower than your
-   * application slows it down. The change is read before this returns, so it may be altered afterwards.
+   * Takes a change, and resolves as soon as there is room for the next one: await it, so that a service that is slower
+   * than your application slows it down. The change is read before this returns, so it may be altered afterwards.
    */
   async record(change: NewChange): Promise<void> {
     if (this.#isClosed) throw new Error('The recorder is closed.');
@@ -79,8 +79,9 @@ export class Recorder {
   }
 
   /**
-   * Waits until everything that was recorded before is committed. The signal ends the wait, and not the sending. So does
-   * `timeout`, which counts anew whenever a change is committed: then it rejects with the error of the last attempt.
+   * Waits until everything that was recorded before is committed. The signal ends the wait, and not the sending. So
+   * does `timeout`, which counts anew whenever a change is committed: then it rejects with the error of the last
+   * attempt.
    */
   async flush({ signal }: { readonly signal?: AbortSignal } = {}): Promise<RecorderCounts> {
     this.#throwFailure();
@@ -107,7 +108,10 @@ export class Recorder {
     return this.#queue.lines.map((line) => decoder.decode(line).trimEnd());
   }
 
-  /** Waits as `flush` says. In a browser a page whose origin the recorder does not allow looks like a service that is away. */
+  /**
+   * Waits as `flush` says. In a browser a page whose origin the recorder does not allow looks like a service that is
+   * away.
+   */
   async #committed(signal: AbortSignal | undefined): Promise<void> {
     const timeout = this.#options.timeout ?? 60_000;
     const isCommitted = this.#queue.committed().then(() => true);

@@ -4,8 +4,8 @@ import { ApiError, isRecord, readErrorForm } from '../transport/api-error.ts';
 import type { StreamedAnswer } from '../transport/request.ts';
 
 /**
- * An answer as it is written: `for await` yields its parts. Leaving the loop ends the answer. A stream that breaks off is an
- * ApiError, and never a short answer.
+ * An answer as it is written: `for await` yields its parts. Leaving the loop ends the answer. A stream that breaks off
+ * is an ApiError, and never a short answer.
  */
 export class AnswerStream<Answer> implements AsyncIterable<string> {
   readonly #parts: AsyncGenerator<string, void, undefined>;

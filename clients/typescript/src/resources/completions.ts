@@ -47,8 +47,8 @@ export class Completions {
   }
 
   /**
-   * The text as it is written. The request goes out when the stream is read. With an `idempotencyKey` the service reads the answer to
-   * its end even where the loop is left, and a repeat has the whole answer at once.
+   * The text as it is written. The request goes out when the stream is read. With an `idempotencyKey` the service reads
+   * the answer to its end even where the loop is left, and a repeat has the whole answer at once.
    *
    * @example
    * const stream = annals.completions.stream({ messages: [{ role: 'USER', content: 'Hello' }] });

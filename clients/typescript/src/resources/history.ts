@@ -101,8 +101,9 @@ export class History<
   }
 
   /**
-   * The changes that match as they are recorded, oldest first: those behind a cursor, and those to come. It goes on after faults
-   * until the caller leaves the loop or the signal ends it. Each change comes at least once; what comes twice has the same `ref`.
+   * The changes that match as they are recorded, oldest first: those behind a cursor, and those to come. It goes on
+   * after faults until the caller leaves the loop or the signal ends it. Each change comes at least once; what comes
+   * twice has the same `ref`.
    *
    * @example
    * for await (const change of annals.history.tail({ q: 'entity:product', after: await load() })) {

@@ -63,8 +63,8 @@ export class Jobs {
   }
 
   /**
-   * Waits until a job has ended, and asks less and less often. A job that failed is an ApiError with its `type`; one that was
-   * skipped is returned.
+   * Waits until a job has ended, and asks less and less often. A job that failed is an ApiError with its `type`; one
+   * that was skipped is returned.
    *
    * @example
    * const { jobId } = await annals.jobs.export({ q: 'entity:order', format: 'NDJSON' });

@@ -13,7 +13,8 @@ export class Proofs {
   }
 
   /**
-   * The newest checkpoint: a signed note. Keep one, and the verifier key, to find out later whether a change was altered.
+   * The newest checkpoint: a signed note. Keep one, and the verifier key, to find out later whether a change was
+   * altered.
    *
    * @example
    * await writeFile('acme.checkpoint', await annals.proofs.checkpoint());
@@ -22,12 +23,18 @@ export class Proofs {
     return (await this.#transport.send({ method: 'GET', path: `${this.#path}/checkpoint` }, options)).text;
   }
 
-  /** How far the history is sealed: the verifier key, the newest checkpoint, who cosigned it, the last check and the newest receipts. */
+  /**
+   * How far the history is sealed: the verifier key, the newest checkpoint, who cosigned it, the last check and the
+   * newest receipts.
+   */
   async state(options?: CallOptions): Promise<HistoryLog> {
     return await this.#transport.fetchJson({ method: 'GET', path: this.#path }, options);
   }
 
-  /** The proof of a change by its `ref`, or of the change or receipt at a position, as a text that `annals verify` reads. */
+  /**
+   * The proof of a change by its `ref`, or of the change or receipt at a position, as a text that `annals verify`
+   * reads.
+   */
   async get(
     of: number | { readonly ref: string },
     { context, ...options }: CallOptions & { context?: boolean } = {},

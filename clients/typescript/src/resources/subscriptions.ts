@@ -52,7 +52,10 @@ export class Subscriptions {
     return await this.#transport.fetchJson(request, options);
   }
 
-  /** Replaces a subscription and takes it over. With the `metadata.version` that was read, a change in between is refused (409). */
+  /**
+   * Replaces a subscription and takes it over. With the `metadata.version` that was read, a change in between is
+   * refused (409).
+   */
   async replace(id: string, subscription: SubscriptionInput, options?: CallOptions): Promise<void> {
     await this.#transport.send({ method: 'PUT', path: this.#of(id), body: jsonBody(subscription) }, options);
   }

@@ -11,7 +11,10 @@ import { sleep } from '../transport/waiting.ts';
 export interface TailParameters {
   /** A filter: text of the query language, or a query of `@annals/client/query`. It has no default window here. */
   readonly q?: string | { toString(): string } | undefined;
-  /** The `cursor` of the last change that was dealt with, `start` (the oldest change that is kept) or `now`; left out: `now`. */
+  /**
+   * The `cursor` of the last change that was dealt with, `start` (the oldest change that is kept) or `now`; left out:
+   * `now`.
+   */
   readonly after?: string | undefined;
   /** Asks for the context of each entry and how it was recorded; needs `changelog.changelog_manage`. */
   readonly context?: boolean | undefined;
@@ -20,11 +23,14 @@ export interface TailParameters {
   /** Called when all that was there has been read: at the beginning, and each time the connection was lost. */
   readonly onCaughtUp?: (() => void) | undefined;
   /**
-   * Called with the error of each attempt that failed, before the next one. With it, a service that cannot be reached at first is no
-   * error of the loop either.
+   * Called with the error of each attempt that failed, before the next one. With it, a service that cannot be reached
+   * at first is no error of the loop either.
    */
   readonly onLost?: ((error: unknown) => void) | undefined;
-  /** Called where the database was restored to an earlier state: the reading goes on from the oldest change that is kept. */
+  /**
+   * Called where the database was restored to an earlier state: the reading goes on from the oldest change that is
+   * kept.
+   */
   readonly onReset?: ((oldest: string) => void) | undefined;
 }
 

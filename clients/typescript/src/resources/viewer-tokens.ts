@@ -16,7 +16,8 @@ export class ViewerTokens {
   }
 
   /**
-   * Makes a token for one person. Write `q` with the functions of `@annals/client/query`: then no id can change what it means.
+   * Makes a token for one person. Write `q` with the functions of `@annals/client/query`: then no id can change what it
+   * means.
    *
    * @example
    * const q = elemMatch({ entity: 'customer', entityId: customer.id });

@@ -28,8 +28,9 @@ export class ApiError extends Error {
   /** The HTTP status; undefined where no answer came. */
   readonly status: number | undefined;
   /**
-   * The service's `type`, such as `validation_violation`; the `errorcode` of a refused access token; the `error` of the token
-   * endpoint, such as `invalid_client`. The client's own: `connection_failed`, `timeout`, `invalid_answer`, `unknown`.
+   * The service's `type`, such as `validation_violation`; the `errorcode` of a refused access token; the `error` of the
+   * token endpoint, such as `invalid_client`. The client's own: `connection_failed`, `timeout`, `invalid_answer`,
+   * `unknown`.
    */
   readonly type: string;
   /** What is wrong with which field; empty where the service names none. */

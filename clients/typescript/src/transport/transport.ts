@@ -38,8 +38,8 @@ export class Transport {
   }
 
   /**
-   * Sends a request and parses the answer. The service's document says what an answer holds, and a test of this repository
-   * holds the service to it.
+   * Sends a request and parses the answer. The service's document says what an answer holds, and a test of this
+   * repository holds the service to it.
    */
   async fetchJson<Body>(request: ApiRequest, options?: CallOptions): Promise<Body> {
     return parseAnswer((await this.send(request, options)).text) as Body;

@@ -30,11 +30,13 @@ export interface VerifyOptions {
 }
 
 /**
- * Checks that Annals sent a request (Standard Webhooks 1.0.0), with WebCrypto: in Node, Deno, Bun, workers and browsers. Throws
- * {@link WebhookError} where it did not, and TypeError where a key has no valid form.
+ * Checks that Annals sent a request (Standard Webhooks 1.0.0), with WebCrypto: in Node, Deno, Bun, workers and
+ * browsers. Throws {@link WebhookError} where it did not, and TypeError where a key has no valid form.
  *
- * @param body the bytes of the request as they came, or their text: a parsed body that is written again has another signature
- * @param keys the secret (`whsec_…`) or the public key (`whpk_…`) of the subscription; during a change of keys the old and the new one
+ * @param body the bytes of the request as they came, or their text: a parsed body that is written again has another
+ * signature
+ * @param keys the secret (`whsec_…`) or the public key (`whpk_…`) of the subscription; during a change of keys the old
+ * and the new one
  *
  * @example
  * const { text } = await verifyWebhook(await request.text(), request.headers, process.env.WEBHOOK_SECRET);

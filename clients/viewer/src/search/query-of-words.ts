@@ -19,8 +19,8 @@ const maxWords = 5;
 export const maxMeanings = 8;
 
 /**
- * A query for each word: it stands somewhere in the type, the id, the person, the fields or the values of a change. `names`: so many of
- * the host's names are looked for, at most.
+ * A query for each word: it stands somewhere in the type, the id, the person, the fields or the values of a change.
+ * `names`: so many of the host's names are looked for, at most.
  */
 export function queriesOfWords(words: string, context: WordContext, names: number): Query[] {
   const each = words.split(/[\s\p{Cc}]+/u).filter((word) => word !== '');
@@ -53,7 +53,10 @@ function patternOfPath(written: string): string | Glob {
   return written.includes('*') ? new Glob(written.split('*')) : written;
 }
 
-/** Patterns of values tell capital letters from small ones, and take no regular expression: a word is looked for as people write it. */
+/**
+ * Patterns of values tell capital letters from small ones, and take no regular expression: a word is looked for as
+ * people write it.
+ */
 function valuesWith(word: string): Query[] {
   const lower = word.toLowerCase();
   const [first = ''] = lower;
@@ -63,7 +66,8 @@ function valuesWith(word: string): Query[] {
   try {
     return [changed({ before: sides }), changed({ after: sides })];
   } catch (error) {
-    // The language has no pattern for some texts, such as those with its own words between blanks: then the value must be the text.
+    // The language has no pattern for some texts, such as those with its own words between blanks: then the value must
+    // be the text.
     if (!(error instanceof TypeError)) throw error;
     return [changed({ before: word }), changed({ after: word })];
   }

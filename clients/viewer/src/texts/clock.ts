@@ -48,8 +48,8 @@ function isoDayIn(zone: string | undefined): Intl.DateTimeFormat {
 }
 
 /**
- * When a day such as `2026-11-20` begins in a time zone, in milliseconds since 1970. NaN where it is no day. A day that begins
- * later than at midnight begins with its first moment.
+ * When a day such as `2026-11-20` begins in a time zone, in milliseconds since 1970. NaN where it is no day. A day that
+ * begins later than at midnight begins with its first moment.
  */
 export function startOfDay(day: string, zone: string | undefined): number {
   const midnight = Date.parse(`${day}T00:00:00Z`);

@@ -22,8 +22,8 @@ export interface Language extends Clock, Names {
 }
 
 /**
- * The texts, dates and words of a language. Languages without texts of their own have the English ones, with their own dates; a
- * tag or a time zone that nobody knows is left out.
+ * The texts, dates and words of a language. Languages without texts of their own have the English ones, with their own
+ * dates; a tag or a time zone that nobody knows is left out.
  */
 export function languageOf(tag: string, timeZone: string, messages: HistoryMessages | undefined): Language {
   const known = knownTag(tag);

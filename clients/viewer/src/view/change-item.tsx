@@ -15,7 +15,9 @@ interface ChangeItemProps {
   readonly onOpen: ((document: DocumentId) => void) | undefined;
 }
 
-/** Fields that are shown before the reader asks for the others: a new document has many, and that it is new says most. */
+/**
+ * Fields that are shown before the reader asks for the others: a new document has many, and that it is new says most.
+ */
 const shownFields = { create: 3, update: 5, delete: 0 } as const;
 
 /** One change: what it happened to, who made it, and its fields. */

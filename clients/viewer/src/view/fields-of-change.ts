@@ -9,7 +9,9 @@ export interface FieldOfChange {
   readonly after: JsonValue | undefined;
 }
 
-/** The fields of a change. A list or an object that was recorded as a whole is shown by what is in it, where it differs. */
+/**
+ * The fields of a change. A list or an object that was recorded as a whole is shown by what is in it, where it differs.
+ */
 export function fieldsOfChange({ paths }: Pick<Change, 'paths'>): FieldOfChange[] {
   return [...paths].flatMap(([path, { before, after }]) => {
     const isInside = before !== undefined && after !== undefined && isContainer(before) && isContainer(after);

@@ -53,7 +53,8 @@ export function History({ reads, range, pageSize, csv, round: refreshes, onProbl
   const { search, document, page, newest } = asked;
   const q = useQuery(asked, showsActors);
   const onFailure = (problem: Problem) => {
-    // Nor may it be asked for one: without a change nobody knew. Once they are known, it is something else that is refused.
+    // Nor may it be asked for one: without a change nobody knew. Once they are known, it is something else that is
+    // refused.
     if (problem.error instanceof ApiError && problem.error.status === 400) setKnownActors((known) => known ?? false);
     onProblem(problem);
   };

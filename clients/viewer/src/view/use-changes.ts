@@ -30,8 +30,8 @@ export interface ShownChanges {
 const pollInterval = 30_000;
 
 /**
- * The changes of a question, and how many more there are by and by: asked every 30 s while the page is seen. What is shown stays as
- * it is. `reads` is undefined until the host gives `getToken`. Another `round` asks the same once more.
+ * The changes of a question, and how many more there are by and by: asked every 30 s while the page is seen. What is
+ * shown stays as it is. `reads` is undefined until the host gives `getToken`. Another `round` asks the same once more.
  */
 export function useChanges(
   reads: ViewerReads | undefined,

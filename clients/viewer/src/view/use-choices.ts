@@ -10,8 +10,8 @@ export interface Choices {
 const noChoices: Choices = { entities: [], actors: [] };
 
 /**
- * The types and people that most changes of a time have, read one after the other once the list is there. Until they can be read
- * nothing is offered, and each time the list is known anew (`knownAt`) it is tried again.
+ * The types and people that most changes of a time have, read one after the other once the list is there. Until they
+ * can be read nothing is offered, and each time the list is known anew (`knownAt`) it is tried again.
  */
 export function useChoices(
   reads: ViewerReads | undefined,

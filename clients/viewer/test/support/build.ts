@@ -11,7 +11,9 @@ export const builtViewer = join(root, 'dist', 'viewer.js');
 
 let folder: Promise<string> | undefined;
 
-/** Builds pages that hold the component, once for a process. Returns the folder with both, which ends with the process. */
+/**
+ * Builds pages that hold the component, once for a process. Returns the folder with both, which ends with the process.
+ */
 export function buildHosts(): Promise<string> {
   folder ??= buildIntoFolder();
   return folder;

@@ -11,7 +11,10 @@ export interface Host {
   close(): Promise<void>;
 }
 
-/** A platform's own server, with pages that hold the viewer: `/html`, `/react` and `/vue`. `makeToken` answers `getToken()`. */
+/**
+ * A platform's own server, with pages that hold the viewer: `/html`, `/react` and `/vue`. `makeToken` answers
+ * `getToken()`.
+ */
 export async function startHost(options: {
   folder: string;
   annalsUrl: string;
@@ -58,7 +61,8 @@ function policyOf(pathname: string, annalsUrl: string): string {
     `connect-src 'self' ${annalsUrl}`,
     "require-trusted-types-for 'script'",
   ];
-  // As in a frame of a third party: no origin, and so no storage. Nobody makes a trusted type. Vue makes a policy of its own.
+  // As in a frame of a third party: no origin, and so no storage. Nobody makes a trusted type. Vue makes a policy of
+  // its own.
   return (
     pathname === '/html' ? [...policies, "trusted-types 'none'", 'sandbox allow-scripts allow-downloads'] : policies
   ).join('; ');

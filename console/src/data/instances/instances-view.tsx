@@ -119,7 +119,9 @@ function Cell({ value }: { readonly value: JsonValue | undefined }) {
   );
 }
 
-/** A type as it is defined: its name and its schema. A client without a scope for types sees the instances without them. */
+/**
+ * A type as it is defined: its name and its schema. A client without a scope for types sees the instances without them.
+ */
 async function readDefinition(type: string, signal: AbortSignal): Promise<JsonObject | undefined> {
   if (!allows('schema.schema_read', 'schema.schema_manage')) return undefined;
   try {

@@ -4,7 +4,10 @@ import { textFor } from '../../components/numbers.ts';
 /** The members of a document that the service adds to it. A schema that does not name them does not see them. */
 const added = ['id', 'name', 'metadata'];
 
-/** What the schema of a type is applied to: as in the service, `id`, `name` and `metadata` only where the schema names them. */
+/**
+ * What the schema of a type is applied to: as in the service, `id`, `name` and `metadata` only where the schema names
+ * them.
+ */
 export function documentForSchema(document: JsonObject, schema: JsonObject): JsonObject {
   const named = new Set([...membersOf(schema.get('properties')).keys(), ...stringsOf(schema.get('required'))]);
   return new Map([...document].filter(([key]) => !added.includes(key) || named.has(key)));

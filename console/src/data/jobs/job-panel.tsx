@@ -75,7 +75,9 @@ export function JobPanel({ id, onClose, onDeleted }: { id: string; onClose: () =
   );
 }
 
-/** Those who may read the history delete the exports of their own client; those who may write agents delete every job. */
+/**
+ * Those who may read the history delete the exports of their own client; those who may write agents delete every job.
+ */
 function mayDelete({ metadata }: Job): boolean {
   return allows('ai.agent_manage') || (readsHistory() && metadata.clientId === session.value?.client);
 }

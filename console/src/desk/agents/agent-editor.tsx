@@ -106,7 +106,9 @@ async function saveAgent(draft: AgentDraft, current: Agent | undefined): Promise
   forgetAgentNames();
 }
 
-/** A PUT would replace the agent that has the id. A list without it is no error in the browser's log, as a 404 would be. */
+/**
+ * A PUT would replace the agent that has the id. A list without it is no error in the browser's log, as a 404 would be.
+ */
 async function isThere(id: string): Promise<boolean> {
   return (await annals().agents.list({ q: `id:${quoted(id)}`, pageSize: 1 })).items.length > 0;
 }

@@ -46,7 +46,10 @@ export function servedBy(
   return former === undefined ? [...servers, written] : servers.map((server) => (server === former ? written : server));
 }
 
-/** The servers with these tools of one of them approved, as it offers them now. A tool that it does not offer stays as it is. */
+/**
+ * The servers with these tools of one of them approved, as it offers them now. A tool that it does not offer stays as
+ * it is.
+ */
 export function approving(
   servers: readonly ToolServer[],
   { server: name, tools }: McpTools,

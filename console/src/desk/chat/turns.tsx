@@ -27,7 +27,9 @@ export const conversations = signal<ReadonlyMap<string, Conversation>>(new Map()
 
 const running = new Map<string, AbortController>();
 
-/** Sends a message, and adds to the conversation what comes. Does not throw: a failure is a part of the conversation. */
+/**
+ * Sends a message, and adds to the conversation what comes. Does not throw: a failure is a part of the conversation.
+ */
 export async function say(start: Omit<Conversation, 'turns'>, message: string): Promise<void> {
   const { sessionId, agentId } = start;
   const turns = conversations.value.get(sessionId)?.turns ?? [];

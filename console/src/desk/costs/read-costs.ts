@@ -23,7 +23,10 @@ export interface Seen {
 
 const dayLength = 86_400_000;
 
-/** The costs of these days until today: of each name, and of the dearest ones and all others over time; a year by months. */
+/**
+ * The costs of these days until today: of each name, and of the dearest ones and all others over time; a year by
+ * months.
+ */
 export async function readCosts(
   usage: Annals['usage'],
   { by, days, signal }: { by: SeenBy; days: number; signal: AbortSignal },

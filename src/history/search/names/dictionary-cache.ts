@@ -55,7 +55,9 @@ export class DictionaryCache {
     return cached?.dictionary;
   }
 
-  /** The names of a tenant, newer than `outdated`. Callers share a read, which is cancelled when the last one has gone. */
+  /**
+   * The names of a tenant, newer than `outdated`. Callers share a read, which is cancelled when the last one has gone.
+   */
   async get(tenant: string, outdated?: Dictionary): Promise<Dictionary> {
     const cached = this.#cached.get(tenant);
     if (cached !== undefined && !cached.reading.isLost) {

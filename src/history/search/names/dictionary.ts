@@ -59,9 +59,9 @@ export interface Actor {
 }
 
 /**
- * Every kind and every actor of a tenant's history in one snapshot. `since` and `recent` show whether a later snapshot has
- * more names. Names are only ever added, and one that an erasure replaces counts as registered again. So if transactions
- * from `since` on registered the same number of rows as before, these are the same rows.
+ * Every kind and every actor of a tenant's history in one snapshot. `since` and `recent` show whether a later snapshot
+ * has more names. Names are only ever added, and one that an erasure replaces counts as registered again. So if
+ * transactions from `since` on registered the same number of rows as before, these are the same rows.
  */
 export interface Dictionary {
   /** Both in ascending order of their ids. */

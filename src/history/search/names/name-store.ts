@@ -12,8 +12,8 @@ const maxBytesOfNames = 1024 * 1024 * 1024;
 const namesAtOnce = 4_096;
 
 /**
- * Reads the names registered since a dictionary was read, and perhaps some that it already has; without a dictionary, all
- * names. Throws service_unavailable if the names take more than `maxBytes` bytes of memory.
+ * Reads the names registered since a dictionary was read, and perhaps some that it already has; without a dictionary,
+ * all names. Throws service_unavailable if the names take more than `maxBytes` bytes of memory.
  */
 export async function readNames(
   statements: Statements,

@@ -23,8 +23,8 @@ const fewNames = 200;
 const manyNames = 10_000;
 
 /**
- * The first names that begin with a prefix, in the order of code points, ignoring case (Unicode's simple folding). A name
- * counts only if an entry that the tenant still keeps has it.
+ * The first names that begin with a prefix, in the order of code points, ignoring case (Unicode's simple folding). A
+ * name counts only if an entry that the tenant still keeps has it.
  */
 export async function searchNames(
   dictionary: Pick<Dictionary, 'actors' | 'kinds'>,

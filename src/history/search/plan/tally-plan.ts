@@ -43,9 +43,9 @@ const maxSteps = 300_000_000;
 
 /**
  * The part of a query that tallies can answer, newest first: the entries that satisfy the query whatever its terms on
- * documents and paths match. The language has no negation, so these entries are a part of the answer; the others satisfy
- * at least one of those terms. Undefined if tallies take too much work, for example where many arms each have a time and
- * a pattern of their own.
+ * documents and paths match. The language has no negation, so these entries are a part of the answer; the others
+ * satisfy at least one of those terms. Undefined if tallies take too much work, for example where many arms each have a
+ * time and a pattern of their own.
  */
 export async function planTallies(
   expression: Expression,

@@ -15,8 +15,8 @@ export function windowFrom(query: Query, nowMs: number): number {
 }
 
 /**
- * Whether a query, or a part of it, has an `occurredAt` from-bound that replaces the default window: every group above the bound is an
- * AND or has a single operand (spec A, rules 2 to 4; contract 4).
+ * Whether a query, or a part of it, has an `occurredAt` from-bound that replaces the default window: every group above
+ * the bound is an AND or has a single operand (spec A, rules 2 to 4; contract 4).
  */
 export function hasFromBound(condition: Condition): boolean {
   switch (condition.kind) {
