@@ -160,7 +160,7 @@ test('an empty database in another encoding than UTF-8 is refused with what to w
     code: 1,
     stdout: '',
     stderr:
-      'annals: The database has the encoding SQL_ASCII; Annals needs UTF8. Make one with: ' +
+      'annals: The database has the encoding SQL_ASCII; Annals needs UTF8. Create one with: ' +
       "create database annals owner annals encoding 'UTF8' template template0\n",
   });
   const client = new pg.Client(url.href);
