@@ -78,7 +78,7 @@ describe('a stream', () => {
     expect(await faultOf(all(models, callOf()))).toMatchObject({ fault: 'broken' });
   });
 
-  test('that is cut gives what had come before, and is told as cut with what it had counted', async () => {
+  test('that is cut yields what came before, and is reported as cut with the usage so far', async () => {
     const usage = `data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: 9, completion_tokens: 3 } })}\n\n`;
     const words = Array.from({ length: 200 }, (_, index) => `${index} `);
     vendor.behave({ kind: 'events', events: [...words.map(textEvent), usage], last: 'cut' });
@@ -97,7 +97,7 @@ describe('a stream', () => {
   });
 
   test('that flows continues beyond the time for silence, and one that falls silent is a timeout', async () => {
-    // A machine with much to do may stand still for longer than the vendor pauses, and not for so long.
+    // A busy machine may stall for longer than the vendor pauses, but not for this long.
     const times = { silence: 3_000, total: 600_000 };
     const words = Array.from({ length: 12 }, (_, index) => textEvent(`${index} `));
     vendor.behave({ kind: 'events', events: [...words, ...ending], every: 300 });
@@ -116,7 +116,7 @@ describe('a stream', () => {
     expect(performance.now() - begun).toBeGreaterThan(650);
   });
 
-  test('whose reader rests is not silent', async () => {
+  test('whose reader pauses is not silent', async () => {
     const times = { silence: 2_000, total: 600_000 };
     const events = Array.from({ length: 400 }, () => textEvent('a'.repeat(4_096)));
     vendor.behave({ kind: 'events', events: [...events, ...ending] });
@@ -129,7 +129,7 @@ describe('a stream', () => {
   });
 });
 
-/** Has the provider answer with so many tool calls, each with an input of so many characters. */
+/** Has the provider answer with that number of tool calls and characters of input in each. */
 function answerWithCalls(count: number, length: number): void {
   const calls = Array.from({ length: count }, (_, index) => ({
     id: `c${index}`,

@@ -88,7 +88,7 @@ async function read(
   };
   const models = createLanguageModels({ baseUrls: {}, transports: { vendors: transport } });
   const outcome: Outcome = { answer: undefined, error: undefined, text: '', inputs: [] };
-  const asked = {
+  const request = {
     model: 'some-model',
     apiKey: 'k',
     messages: [{ role: 'user' as const, content: 'x' }],
@@ -99,7 +99,7 @@ async function read(
     },
   };
   try {
-    outcome.answer = await models.call({ ...asked, ...call }, (text) => {
+    outcome.answer = await models.call({ ...request, ...call }, (text) => {
       outcome.text += text;
     });
   } catch (error) {

@@ -85,7 +85,7 @@ for (const of of vendors) {
   });
 }
 
-test.each(vendors)('$provider: an answer larger than asked is told as the vendor counted it', async (of) => {
+test.each(vendors)('$provider: an answer above the cap is reported as the vendor counted it', async (of) => {
   vendor.behave({ kind: 'answer', usage: { input: 5_000, output: 9_999 } });
   const { usage } = await models.call(callOf(of, { maxTokens: 16 }));
   expect(usage).toEqual({ inputTokens: 5_000, outputTokens: 9_999 });
@@ -121,7 +121,7 @@ test('google: a name that would lead to another path than that of a model is unk
   }
 });
 
-test('where nobody listens the call never left and costs nothing', async () => {
+test('a call to a port without a listener is never sent and costs nothing', async () => {
   const baseUrl = `http://127.0.0.1:${await ownPort()}`;
   await expect(models.call(callOf(vendors[0], { baseUrl }))).rejects.toMatchObject({
     fault: 'unreachable',
@@ -153,8 +153,8 @@ const refusals = [
   ['google', 400, { error: { message: 'Invalid JSON payload' } }, 'request_refused'],
 ] as const;
 
-test.each(refusals)('%s: a %i of %j is told as %4$s', async (provider, status, body, fault) => {
-  const of = vendors.find((one) => one.provider === provider) ?? vendors[0];
+test.each(refusals)('%s: a %i of %j is reported as %4$s', async (provider, status, body, fault) => {
+  const of = vendors.find((candidate) => candidate.provider === provider) ?? vendors[0];
   vendor.behave({ kind: 'status', status, body });
   expect(await models.call(callOf(of)).catch((error) => error)).toMatchObject({ fault, usage: 'none' });
 });

@@ -131,7 +131,7 @@ test('connections are kept alive between calls', async () => {
   expect(new Set(vendor.requests.map(({ connection }) => connection)).size).toBe(1);
 });
 
-test('a self-hosted server is asked in the chat format at the address of the call', async () => {
+test('a self-hosted server is called in the chat format at the address of the call', async () => {
   const baseUrl = `${vendor.baseUrl}/v1/`;
   const answer = await models.call({
     ...callOf(vendors[0]),

@@ -13,7 +13,7 @@ import { startVendor } from '../support/vendor/vendor-server.ts';
 const vendor = closeAfterAll(await startVendor());
 const port = Number(new URL(vendor.baseUrl).port);
 
-/** What comes of a call: `ok`, or the fault. */
+/** The outcome of a call: `ok`, or the fault. */
 async function call(baseUrl: string, allow = ''): Promise<string> {
   const { selfHostedAllow } = readConfig({ ANNALS_SELF_HOSTED_ALLOW: allow });
   const transports = {
@@ -103,8 +103,8 @@ test('the address that was checked is the one connected to, of all that a name h
   const { selfHostedAllow } = readConfig({ ANNALS_SELF_HOSTED_ALLOW: '127.0.0.0/8,::1' });
   const lookup = guardedLookup(new URL('http://localhost:80'), { allowed: selfHostedAllow });
   const seen = await new Promise((resolve) => lookup('localhost', { all: true }, (_error, found) => resolve(found)));
-  const one = await new Promise((resolve) => lookup('localhost', {}, (_error, found) => resolve(found)));
-  expect(seen).toContainEqual({ address: one, family: expect.any(Number) });
+  const single = await new Promise((resolve) => lookup('localhost', {}, (_error, found) => resolve(found)));
+  expect(seen).toContainEqual({ address: single, family: expect.any(Number) });
   // One forbidden address among them is enough.
   const half = guardedLookup(new URL('http://localhost:80'), { allowed: [] });
   const refused = await new Promise((resolve) => half('localhost', { all: true }, (error) => resolve(error?.message)));

@@ -12,10 +12,10 @@ const texts = Array.from({ length: 200 }, (_, index) => `token ${index} 😀 ${'
 const chunk = Buffer.from(texts.map(event).join('') + last);
 
 test('what no reader takes is not read from the vendor', async () => {
-  let given = 0;
+  let supplied = 0;
   const content = new Readable({
     read() {
-      given += chunk.length;
+      supplied += chunk.length;
       this.push(chunk);
     },
   });
@@ -34,7 +34,7 @@ test('what no reader takes is not read from the vendor', async () => {
   const reader = body?.getReader();
   await reader?.read();
   for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
-  expect(given).toBeLessThanOrEqual(3 * chunk.length);
+  expect(supplied).toBeLessThanOrEqual(3 * chunk.length);
   await reader?.cancel();
   expect(content.destroyed).toBe(true);
 });

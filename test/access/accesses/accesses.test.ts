@@ -53,7 +53,7 @@ async function guess(clientId: string, clientSecret: string): Promise<number> {
   return response.status;
 }
 
-test('who signed in and out, links, clients that were made and revoked are listed with their time, also after their clients have gone', async () => {
+test('sign-ins, sign-outs, links and the making and revoking of clients are listed with their time, even after the client is gone', async () => {
   const { client, token } = await newTenant('acme');
   const browser = new Browser(server);
   await browser.signIn(client);
@@ -62,9 +62,9 @@ test('who signed in and out, links, clients that were made and revoked are liste
   const guest = new Browser(server);
   expect((await guest.post('/console/api/session', { link: link.fragment.slice('link='.length) })).status).toBe(200);
   await guest.signOut();
-  const other = await server.createClient('acme', { name: 'Other' });
-  await revokeClient(server.database.db, other.clientId);
-  await revokeClient(server.database.db, other.clientId);
+  const revoked = await server.createClient('acme', { name: 'Other' });
+  await revokeClient(server.database.db, revoked.clientId);
+  await revokeClient(server.database.db, revoked.clientId);
 
   const accesses = await accessesOf('acme', token);
   expect(accesses.map(({ kind, client: of, name, details, count }) => ({ kind, of, name, details, count }))).toEqual([
@@ -74,14 +74,14 @@ test('who signed in and out, links, clients that were made and revoked are liste
     { kind: 'link_made', of: link.clientId, name: 'Guest', details: { scope: link.scope }, count: 1 },
     { kind: 'signed_in', of: link.clientId, name: 'Guest', details: { by: 'link' }, count: 1 },
     { kind: 'signed_out', of: link.clientId, name: 'Guest', details: {}, count: 1 },
-    { kind: 'client_made', of: other.clientId, name: 'Other', details: { scope: other.scope }, count: 1 },
-    { kind: 'client_revoked', of: other.clientId, name: 'Other', details: {}, count: 1 },
+    { kind: 'client_made', of: revoked.clientId, name: 'Other', details: { scope: revoked.scope }, count: 1 },
+    { kind: 'client_revoked', of: revoked.clientId, name: 'Other', details: {}, count: 1 },
   ]);
   for (const { at } of accesses) expect(Math.abs(Date.parse(at) - Date.now())).toBeLessThan(600_000);
   expect(JSON.stringify(accesses)).not.toContain(client.clientSecret);
 });
 
-test('refusals of a client are a row an hour with a count; those of no client are nowhere', async () => {
+test('refusals of a client are one row an hour with a count; those of no client are not recorded', async () => {
   const { client, token } = await newTenant('guessed');
   for (let time = 0; time < 3; time += 1) expect(await guess(client.clientId, 'wrong')).toBe(401);
   expect((await new Browser(server).signIn({ ...client, clientSecret: 'wrong' })).status).toBe(401);
@@ -94,7 +94,7 @@ test('refusals of a client are a row an hour with a count; those of no client ar
   );
 
   const refusals = await accessesOf('guessed', token, 'kind:refused');
-  // The hour may have ended meanwhile.
+  // The requests may straddle the end of an hour.
   const countOf = (of: NewClient, why: string) =>
     refusals
       .filter(({ client: id, details }) => id === of.clientId && details.why === why)
@@ -106,7 +106,7 @@ test('refusals of a client are a row an hour with a count; those of no client ar
   for (const { at } of refusals) expect(at).toMatch(/:00:00\.000Z$/);
 });
 
-test('a sign-in has the address, the program and the session, which its end has too, and a download the first two', async () => {
+test('a sign-in and its end have the address, the program and the session; a download has the first two', async () => {
   const { client, token } = await newTenant('located');
   const browser = new Browser(server);
   const program = `Mozilla/5.0 ${'x'.repeat(300)}`;
@@ -125,12 +125,12 @@ test('a sign-in has the address, the program and the session, which its end has 
   expect([made?.address, made?.program, made?.session]).toEqual([undefined, undefined, undefined]);
 });
 
-describe('who read, by the hour', () => {
+describe('reads per hour', () => {
   const readsOf = async (tenant: string, token: string) => {
     await server.context.countedReads.store();
     return await accessesOf(tenant, token, 'kind:read');
   };
-  /** What rows that the begin of an hour may have parted have together. */
+  /** The total of rows that the start of an hour may have split. */
   const sumOf = (rows: readonly Access[]) => {
     const details: Record<string, number> = {};
     for (const row of rows)
@@ -138,7 +138,7 @@ describe('who read, by the hour', () => {
     return { details, count: rows.reduce((sum, { count }) => sum + count, 0) };
   };
 
-  test('a client has a row with how many requests read what, from where and with which program; what was refused is not in it', async () => {
+  test('the row of a client counts its requests by what they read, with address and program; refused ones do not count', async () => {
     const { client, token } = await newTenant('reader');
     const read = (path: string, init: object = {}) =>
       server.call(path, { token, headers: { 'user-agent': 'reader/1.0' }, ...init });
@@ -147,7 +147,7 @@ describe('who read, by the hour', () => {
     expect((await read('/changelog/reader/names?field=entity')).status).toBe(200);
     expect((await read('/changelog/reader/changelogs?q=%28')).status).toBe(400);
     expect((await read('/changelog/another/changelogs')).status).toBe(403);
-    // What the client does besides reads no history.
+    // Other requests of the client read no history.
     expect((await read('/usage/reader')).status).toBe(200);
     const rows = await readsOf('reader', token);
     expect(sumOf(rows)).toEqual({ details: { changelogs: 2, names: 1 }, count: 3 });
@@ -167,7 +167,7 @@ describe('who read, by the hour', () => {
     expect(after.at(-1)?.program).toBe('later/2.0');
   });
 
-  test('a key has a row of its own, and a viewer token counts for its maker, without the address of who looks', async () => {
+  test('a key has a row of its own, and a viewer token counts for its maker, without the address of the viewer', async () => {
     const { client, token } = await newTenant('holder');
     const key = await createKey(server.context.db, { tenant: 'holder', scopes: ['changelog.changelog_read'] });
     const initialize = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
@@ -193,7 +193,7 @@ describe('who read, by the hour', () => {
     for (const { address, program } of ofClient) expect([address, program]).toEqual([undefined, undefined]);
   });
 
-  test('reads of a tenant that is gone are dropped, and those of others counted with them are stored', async () => {
+  test('reads of a deleted tenant are dropped, and those of others in the same batch are stored', async () => {
     const { token } = await newTenant('staying');
     const { token: gone } = await newTenant('leaving');
     for (const [tenant, of] of [
@@ -221,7 +221,7 @@ test.each([
   expect(kindOfRead(method, route)).toBe(kind);
 });
 
-test('who downloaded which export is listed, and neither HEAD nor what was refused', async () => {
+test('downloads of exports are listed with their client; HEAD and refused requests are not', async () => {
   const { token } = await newTenant('exporter');
   const auditor = await server.createClient('exporter', {
     name: 'Auditor',
@@ -241,11 +241,11 @@ test('who downloaded which export is listed, and neither HEAD nor what was refus
   expect(await accessesOf('exporter', token, 'kind:export_downloaded name:Auditor')).toMatchObject([
     { client: auditor.clientId, name: 'Auditor', details: { job, format: 'CSV', bytes: metadata.bytes }, count: 1 },
   ]);
-  // Whoever sees a part of the history learns nothing of the others.
+  // A client that sees only a part of the history may not list accesses.
   expect((await call('/changelog/exporter/accesses')).status).toBe(403);
 });
 
-test('it is for its scope and its tenant alone, and paged as the other lists', async () => {
+test('the list needs its own scope and tenant, and is paged like other lists', async () => {
   const { client, token } = await newTenant('paged');
   await server.createClient('paged', { name: 'Second' });
   await server.createClient('paged', { name: 'Third' });
@@ -264,7 +264,7 @@ test('it is for its scope and its tenant alone, and paged as the other lists', a
   expect((await server.call('/changelog/paged/accesses', { token: foreign })).status).toBe(403);
 });
 
-test('an access is deleted after 400 days, and not before', async () => {
+test('an access is deleted after 400 days, not before', async () => {
   const { token } = await newTenant('old');
   expect(accessRetentionDays).toBe(400);
   await server.database.pool.query(

@@ -33,14 +33,14 @@ async function callMcp(key: string, tenant = 'acme'): Promise<number> {
   return response.status;
 }
 
-test('a key is read as it was written; a text that differs in one character is none', () => {
+test('a key parses as it was issued; a text that differs in one character is not a key', () => {
   const key = newKey();
   const text = writeKey(key);
   expect(text).toMatch(keyPattern);
   expect(readKey(text)).toEqual(key);
   for (let place = 7; place < text.length; place += 1) {
-    const other = text.charAt(place) === 'a' ? 'b' : 'a';
-    expect(readKey(text.slice(0, place) + other + text.slice(place + 1)), `${place}`).toBeUndefined();
+    const replacement = text.charAt(place) === 'a' ? 'b' : 'a';
+    expect(readKey(text.slice(0, place) + replacement + text.slice(place + 1)), `${place}`).toBeUndefined();
   }
   for (const wrong of ['', 'annals_', `${text}x`, ` ${text}`, text.replace('annals', 'ANNALS')])
     expect(readKey(wrong)).toBeUndefined();
@@ -59,7 +59,7 @@ test('the MCP server takes a key of its tenant, and notes its use; no other tena
   expect(server.logLines.join('\n')).not.toContain(readKey(key)?.secret);
 });
 
-test('nothing else takes a key: no operation, no token endpoint, no Basic, no session of the console', async () => {
+test('nothing else accepts a key: no operation, no token endpoint, no Basic, no session of the console', async () => {
   const { key, id } = await createKey(server.context.db, { tenant: 'acme', scopes });
   const secret = key.split('_')[2] ?? '';
   const taking = new Set<string>();
@@ -98,7 +98,7 @@ test('a key that is revoked or has expired stops; revoking again is no error', a
   for (let count = 0; count < 2; count += 1) expect(await revokeKey(server.context.db, 'acme', id)).toBe(true);
   await expect.poll(() => callMcp(key)).toBe(401);
   expect(await revokeKey(server.context.db, 'beta', id)).toBe(false);
-  // What was read with it is noted a while later, on a slow machine before the revocation.
+  // Its reads are recorded with a delay, on a slow machine before the revocation.
   const { rows } = await sql`select kind, name from access_event
     where tenant = 'acme' and client = ${id} and kind like 'key%' order by id`.execute(server.database.db);
   expect(rows).toEqual(['key_made', 'key_revoked'].map((kind) => ({ kind, name: id })));
@@ -106,7 +106,7 @@ test('a key that is revoked or has expired stops; revoking again is no error', a
 
 test('the last use counts by the minute', async () => {
   const { key, id } = await createKey(server.context.db, { tenant: 'beta', scopes });
-  const usedAt = async () => (await listKeys(server.context.db, 'beta')).find((one) => one.id === id)?.usedAt;
+  const usedAt = async () => (await listKeys(server.context.db, 'beta')).find((listed) => listed.id === id)?.usedAt;
   expect(await callMcp(key, 'beta')).toBe(200);
   await expect.poll(usedAt).not.toBeNull();
   const first = await usedAt();
@@ -131,12 +131,12 @@ test('a key has 100 models at most, which the command takes with blanks or comma
     models: modelsOf(maxModels),
   });
   expect(models).toEqual(modelsOf(100));
-  const given = ['--scope', 'ai.completion_manage', '--models', 'openai/gpt-4.1, self_hosted/llama 3'];
+  const flags = ['--scope', 'ai.completion_manage', '--models', 'openai/gpt-4.1, self_hosted/llama 3'];
   const environment = { DATABASE_URL: server.database.url, ANNALS_SECRET_KEY: Buffer.alloc(32, 1).toString('base64') };
-  const refused = await annals(['key', 'create', '--tenant', 'acme', ...given], environment);
+  const refused = await annals(['key', 'create', '--tenant', 'acme', ...flags], environment);
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('must be written as')]);
-  given[3] = 'openai/gpt-4.1, self_hosted/llama';
-  const made = await annals(['key', 'create', '--tenant', 'acme', ...given], environment);
+  flags[3] = 'openai/gpt-4.1, self_hosted/llama';
+  const made = await annals(['key', 'create', '--tenant', 'acme', ...flags], environment);
   expect(JSON.parse(made.stdout)).toMatchObject({ models: ['openai/gpt-4.1', 'self_hosted/llama'] });
 });
 
@@ -152,13 +152,13 @@ test.each<[string, Partial<Parameters<typeof createKey>[1]>, RegExp]>([
     { scopes: calling, models: ['gpt-4.1'] },
     /must be written as openai\/…, anthropic\/…/,
   ],
-  ['a model of nobody', { scopes: calling, models: ['openai/a', 'nobody/b'] }, /must be written as/],
-  ['a name that may not be', { name: 'system' }, /name must not be system/],
-])('no key is made with %s', async (_what, given, message) => {
-  await expect(createKey(server.context.db, { tenant: 'acme', scopes, ...given })).rejects.toThrow(message);
+  ['a model of an unknown provider', { scopes: calling, models: ['openai/a', 'nobody/b'] }, /must be written as/],
+  ['a reserved name', { name: 'system' }, /name must not be system/],
+])('no key is made with %s', async (_what, overrides, message) => {
+  await expect(createKey(server.context.db, { tenant: 'acme', scopes, ...overrides })).rejects.toThrow(message);
 });
 
-test('who guesses keys is slowed down, and a key that was right before is not', async () => {
+test('guessing keys is slowed down; a key that has been accepted before is not', async () => {
   const { key } = await createKey(server.context.db, { tenant: 'acme', scopes });
   expect(await callMcp(key)).toBe(200);
   const statuses: number[] = [];

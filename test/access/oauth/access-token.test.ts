@@ -42,7 +42,7 @@ function sign(key: KeyObject, head: unknown, body: unknown): string {
   return `${input}.${createSign('sha256').update(input).sign({ key, dsaEncoding: 'ieee-p1363' }, 'base64url')}`;
 }
 
-/** The server's own key, which no forger has: what is changed beside it has to be what is refused. */
+/** The server's own key, which no forger has: with it, only the altered part can cause the refusal. */
 async function ownKey(): Promise<KeyObject> {
   const { db, sealer } = server.context;
   const row = await db.selectFrom('oauth_signing_key').selectAll().executeTakeFirstOrThrow();
@@ -64,7 +64,7 @@ describe('a forged token is invalid', () => {
       altered[index] = (altered[index] ?? 0) ^ 1;
       expect(await call(`${head}.${body}.${altered.toString('base64url')}`)).toEqual(refused);
     }
-    // The last character has bits that decoders overlook; it still has to be the one that was given out.
+    // Decoders ignore the spare bits of the last character; it still has to be the one that was issued.
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
     for (const last of alphabet) {
       const spelled = signature.slice(0, -1) + last;
@@ -162,14 +162,14 @@ describe('a forged token is invalid', () => {
   });
 });
 
-test('a token holds for 14,399 seconds, and then says that it has expired', async () => {
+test('a token is valid for 14,399 seconds, and is then refused as expired', async () => {
   const fresh = await server.token('acme');
   const issued = Number(decodeJwt(fresh).iat) * 1000;
   now = issued + 14_398_999;
   expect(await call(fresh)).toBe(200);
   now = issued + 14_399_000;
   expect(await call(fresh)).toEqual({ status: 401, body: expired });
-  // One that was never seen while it held says the same; one that is forged besides does not.
+  // A token first seen after its expiry gets the same answer; a forged one does not.
   expect(await call(sign(await ownKey(), header, { ...claims, jti: 'unseen' }))).toEqual({
     status: 401,
     body: expired,

@@ -11,43 +11,43 @@ import { eventually } from '../../support/server/patience.ts';
 const scopes = ['ai.agent_read'];
 let clientId: string;
 let elapsed = 0;
-let asked = 0;
+let lookups = 0;
 let find: FindClientState;
 
 const database = closeAfterAll(await createTestDatabase());
 await createTenant(database.db, 'acme');
 database.pool.on('acquire', () => {
-  asked += 1;
+  lookups += 1;
 });
 
 beforeEach(async () => {
   clientId = (await createClient(database.db, { tenant: 'acme', scope: 'ai.agent_read', name: 'Jane' })).clientId;
   find = createClientStates(database.db, () => elapsed, readRestriction);
   await find('acme', clientId);
-  asked = 0;
+  lookups = 0;
 });
 
-test('within a second nobody asks, and the answer is there at once', () => {
+test('for a second a state is returned synchronously, without a lookup', () => {
   elapsed += 1_000;
   for (let call = 0; call < 1_000; call += 1) {
     expect(find('acme', clientId)).toEqual({ name: 'Jane', revoked: false, scopes });
   }
-  expect(asked).toBe(0);
+  expect(lookups).toBe(0);
 });
 
-test('up to 3 seconds the call continues while one look-up is under way for all', async () => {
+test('up to 3 seconds calls get the cached state while one lookup is under way for all', async () => {
   await revokeClient(database.db, clientId);
-  asked = 0;
+  lookups = 0;
   elapsed += 3_000;
   for (let call = 0; call < 100; call += 1) {
     expect(find('acme', clientId)).toEqual({ name: 'Jane', revoked: false, scopes });
   }
-  expect(asked).toBeLessThanOrEqual(1);
+  expect(lookups).toBeLessThanOrEqual(1);
   await eventually(() => find('acme', clientId)).toEqual({ name: 'Jane', revoked: true, scopes });
-  expect(asked).toBe(1);
+  expect(lookups).toBe(1);
 });
 
-test('after 3 seconds the call waits for the answer', async () => {
+test('after 3 seconds calls wait for the lookup', async () => {
   await revokeClient(database.db, clientId);
   elapsed += 3_001;
   const answers = [find('acme', clientId), find('acme', clientId)];
@@ -58,13 +58,13 @@ test('after 3 seconds the call waits for the answer', async () => {
   ]);
 });
 
-test('a client that is not there, or is another tenant’s, is told from one that could not be looked up', async () => {
+test('a client that is unknown, or belongs to another tenant, is undefined and not an error', async () => {
   expect(await find('acme', 'acme.nobody')).toBeUndefined();
   expect(await find('other', clientId)).toBeUndefined();
   expect(find('acme', clientId)).toEqual({ name: 'Jane', revoked: false, scopes });
 });
 
-test('without the database, what is known serves until it is 5 seconds old', async () => {
+test('without the database, a cached state serves until it is 5 seconds old', async () => {
   const away = await createTestDatabase();
   await createTenant(away.db, 'acme');
   const { clientId: known } = await createClient(away.db, { tenant: 'acme', scope: 'ai.agent_read' });
@@ -78,7 +78,7 @@ test('without the database, what is known serves until it is 5 seconds old', asy
   await expect(findAway('acme', 'acme.unseen')).rejects.toThrow();
 });
 
-test('a slow database is waited for where no state may be trusted', async () => {
+test('calls wait for a slow database where no cached state is recent enough', async () => {
   const unknown = (await createClient(database.db, { tenant: 'acme', scope: 'ai.agent_read' })).clientId;
   elapsed += 6_000;
   const lock = await database.pool.connect();

@@ -10,7 +10,7 @@ for (const tenant of ['acme', 'other', 'empty']) await createTenant(database.db,
 
 const scope = 'changelog.changelog_read';
 
-test('a client has an id of its tenant, a secret of 32 bytes, and its id for a name unless it is given one', async () => {
+test('a client has an id with its tenant, a secret of 32 bytes, and its id as the default name', async () => {
   const client = await createClient(database.db, { tenant: 'acme', scope });
   expect(client).toEqual({
     clientId: expect.stringMatching(/^acme\.[0-9a-f]{20}$/),
@@ -90,14 +90,14 @@ describe('names', () => {
   });
 });
 
-test('a client of no tenant is not made', async () => {
+test('a client of an unknown tenant is refused', async () => {
   await expect(createClient(database.db, { tenant: 'nobody', scope })).rejects.toMatchObject({
     type: 'resource_not_found',
     message: 'There is no tenant nobody; create it with: annals tenant create nobody',
   });
 });
 
-test("a tenant's clients are listed with dates and without secrets, and nobody else's", async () => {
+test('the list has the clients of the tenant alone, with dates and without secrets', async () => {
   expect(await listClients(database.db, 'empty')).toEqual([]);
   const mine = await createClient(database.db, { tenant: 'empty', scope, name: 'mine' });
   await revokeClient(database.db, mine.clientId);
@@ -113,10 +113,11 @@ test("a tenant's clients are listed with dates and without secrets, and nobody e
   ]);
 });
 
-test('revoking again is no error and keeps the first date; an unknown id is told', async () => {
+test('revoking again succeeds and keeps the first date; an unknown id is false', async () => {
   const { clientId } = await createClient(database.db, { tenant: 'acme', scope });
   expect(await revokeClient(database.db, clientId)).toBe(true);
-  const date = async () => (await listClients(database.db, 'acme')).find((one) => one.clientId === clientId)?.revokedAt;
+  const date = async () =>
+    (await listClients(database.db, 'acme')).find((client) => client.clientId === clientId)?.revokedAt;
   const first = await date();
   expect(await revokeClient(database.db, clientId)).toBe(true);
   expect(await date()).toBe(first);

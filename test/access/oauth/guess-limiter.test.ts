@@ -6,7 +6,7 @@ import { AnnalsError } from '../../../src/core/errors.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
 const victim = `acme.${'0'.repeat(20)}`;
-const other = `acme.${'1'.repeat(20)}`;
+const otherClientId = `acme.${'1'.repeat(20)}`;
 
 function wrongSecret(): Promise<never> {
   return Promise.reject(new TokenError('invalid_client', 'Invalid client'));
@@ -69,7 +69,7 @@ describe('guessing is slowed down', () => {
     expect(new Set(tokens)).toEqual(new Set(['a token']));
   });
 
-  test('a client whose secret turns out to be right while it waits does not wait for guesses any more', async () => {
+  test('a waiting client whose secret proves right no longer waits for guesses', async () => {
     const limiter = createGuessLimiter(() => elapsed);
     const first = Promise.withResolvers<string>();
     const guesses = Promise.withResolvers<void>();
@@ -78,13 +78,13 @@ describe('guessing is slowed down', () => {
     const failing = Array.from({ length: 10 }, () => guess(limiter, wrong, check));
     const waiting = limiter.limit(right, token);
     first.resolve('a token');
-    // Meanwhile the guess that waited before it has taken the place of the first attempt.
+    // The guess queued before it has taken the place of the first attempt.
     expect(await Promise.all([begun, waiting])).toEqual(['a token', 'a token']);
     guesses.resolve();
     expect(await Promise.all(failing)).toEqual(Array<string>(10).fill('tried'));
   });
 
-  test('an attempt that fails for another reason counts as no guess', async () => {
+  test('an attempt that fails for another reason does not count as a guess', async () => {
     const limiter = createGuessLimiter(() => elapsed);
     for (let time = 0; time < 20; time += 1) {
       await expect(limiter.limit(wrong, () => Promise.reject(new Error('no database')))).rejects.toThrow('no database');
@@ -92,15 +92,15 @@ describe('guessing is slowed down', () => {
     expect(await guessOften(limiter, wrong, 11)).toEqual([...Array<string>(10).fill('tried'), '5']);
   });
 
-  test('nobody locks out a client from another address, or another client at the same one', async () => {
+  test('guesses lock out neither the client at another address nor another client at the same address', async () => {
     const limiter = createGuessLimiter(() => elapsed);
     await guessOften(limiter, wrong, 50);
     expect(await guess(limiter, wrong)).toBe('5');
     expect(await guess(limiter, { ...wrong, address: '192.0.2.2' })).toBe('tried');
-    expect(await guess(limiter, { ...wrong, clientId: other })).toBe('tried');
+    expect(await guess(limiter, { ...wrong, clientId: otherClientId })).toBe('tried');
   });
 
-  test('an address that tries many clients has to wait as well', async () => {
+  test('an address that tries many clients is slowed down as well', async () => {
     const limiter = createGuessLimiter(() => elapsed);
     for (let failure = 0; failure < 100; failure += 1) {
       expect(await guess(limiter, { ...wrong, clientId: `id ${failure}` })).toBe('tried');

@@ -57,7 +57,7 @@ test("a revoked client's tokens stop within 5 seconds in every process, busy or 
   await busy.close();
 });
 
-test('a database that is away is bridged for at most 5 seconds; then nobody is let in until it is back', async () => {
+test('an outage of the database is bridged for at most 5 seconds; then calls are refused until it is back', async () => {
   const server = await startTestServer({ extend, clock });
   const token = await server.token('acme');
   expect((await server.call('/rooms/acme', { token })).status).toBe(200);
@@ -73,7 +73,7 @@ test('a database that is away is bridged for at most 5 seconds; then nobody is l
     type: 'service_unavailable',
     message: 'The database cannot be reached.',
   });
-  // What can be told without the database is.
+  // What needs no lookup is still refused as such.
   expect((await server.call('/rooms/acme', { token: 'nonsense' })).status).toBe(401);
   expect((await server.call('/rooms/acme')).status).toBe(401);
 

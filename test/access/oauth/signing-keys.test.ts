@@ -35,7 +35,7 @@ test('processes that meet without a key make one together', async () => {
   await first.close();
 });
 
-test('the next key, whichever process makes it, verifies at once in every process and signs in all, and the old tokens hold', async () => {
+test('the next key, whichever process makes it, verifies at once in every process and signs in all, and old tokens stay valid', async () => {
   let now = Date.now();
   const clock = { now: () => now };
   const first = await startTestServer({ extend, clock });
@@ -53,7 +53,7 @@ test('the next key, whichever process makes it, verifies at once in every proces
   const newToken = await third.tokenOf(client);
   const kid = kidOf(newToken);
   expect(kid).not.toBe(kidOf(oldToken));
-  // Neither of them was told of the new key.
+  // Neither process was notified of the new key.
   expect(await statusOf(first, newToken)).toBe(200);
   expect(await statusOf(second, newToken)).toBe(200);
   for (const server of [first, second, third]) expect(await statusOf(server, oldToken)).toBe(200);
@@ -64,7 +64,7 @@ test('the next key, whichever process makes it, verifies at once in every proces
   await first.close();
 });
 
-test('a key has its time: after 30 days the next one signs, and the old one goes when its last token has', async () => {
+test('keys rotate: after 30 days the next one signs, and the old one is deleted when its last token has expired', async () => {
   let now = Date.parse('2026-11-20T12:00:00Z');
   const server = await startTestServer({ extend, clock: { now: () => now } });
   const client = await server.createClient('acme');
@@ -84,7 +84,7 @@ test('a key has its time: after 30 days the next one signs, and the old one goes
   await server.close();
 });
 
-test('keys are sealed at rest, and the list of secret keys rotates without a token lost', async () => {
+test('keys are sealed at rest, and rotating the secret keys invalidates no token', async () => {
   const [oldKey, newKey] = [randomBytes(32), randomBytes(32)];
   let now = Date.now();
   const clock = { now: () => now };
@@ -117,11 +117,11 @@ test('keys are sealed at rest, and the list of secret keys rotates without a tok
   for (const server of [lost, only, after, before]) await server.close();
 });
 
-test('tokens with made-up key ids do not each cost a look into the database', async () => {
+test('tokens with made-up key ids do not each cost a database query', async () => {
   const server = await startTestServer({ extend });
   const token = await server.token('acme');
   const [, body, signature] = token.split('.');
-  const asked = recordStatements(server.context.vital.pool);
+  const statements = recordStatements(server.context.vital.pool);
   const begun = performance.now();
   const statuses = await Promise.all(
     Array.from({ length: 60 }, (_, index) => {
@@ -130,8 +130,8 @@ test('tokens with made-up key ids do not each cost a look into the database', as
     }),
   );
   expect(new Set(statuses)).toEqual(new Set([401]));
-  const looks = asked.filter(({ text }) => text.includes('oauth_signing_key')).length;
+  const queries = statements.filter(({ text }) => text.includes('oauth_signing_key')).length;
   // One in 250 ms, with a millisecond less for the rounding of timers, and one at either end.
-  expect(looks).toBeLessThanOrEqual((performance.now() - begun) / 249 + 2);
+  expect(queries).toBeLessThanOrEqual((performance.now() - begun) / 249 + 2);
   await server.close();
 });

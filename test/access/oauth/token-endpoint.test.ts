@@ -31,7 +31,7 @@ function inBody(more: Record<string, string> = {}): Record<string, string> {
 
 const grant = { grant_type: 'client_credentials' };
 
-describe('a token is given', () => {
+describe('a token is issued', () => {
   const granted = {
     access_token: expect.any(String),
     token_type: 'Bearer',
@@ -69,7 +69,7 @@ describe('a token is given', () => {
     expect((await ask(inBody({ audience: 'x', resource: 'y' }), headers)).status).toBe(200);
   });
 
-  test('with a parameter without a value, which counts as left out', async () => {
+  test('with an empty parameter, which counts as omitted', async () => {
     expect(await ask(inBody({ scope: '' }))).toMatchObject({ status: 200, body: granted });
   });
 });
@@ -118,7 +118,7 @@ describe('errors are those of RFC 6749, 5.2', () => {
     },
   );
 
-  test('a client that is unknown, revoked or has another secret: invalid_client, and nothing tells which', async () => {
+  test('a client that is unknown, revoked or has another secret: the same invalid_client', async () => {
     const revoked = await server.createClient('acme');
     await revokeClient(server.context.db, revoked.clientId);
     const attempts = [
@@ -262,7 +262,7 @@ describe('the token', () => {
   });
 });
 
-test('a fresh installation publishes a key before it has given a token', async () => {
+test('a fresh installation publishes a key before it has issued a token', async () => {
   const fresh = await startTestServer();
   const { keys } = (await (await fresh.call('/.well-known/jwks.json')).json()) as { keys: unknown[] };
   expect(keys).toHaveLength(1);

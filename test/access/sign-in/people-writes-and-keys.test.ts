@@ -90,7 +90,7 @@ const writes = (made: string): readonly Step[] => [
   ['deleteSubscription', 'DELETE', `/changelog/acme/subscriptions/${made}`],
 ];
 
-/** Those that write no document, so that they record nothing. */
+/** Operations that write no document and record nothing. */
 const recordNothing = [
   ...['chat', 'chatAsync', 'chatStream', 'createCompletion', 'createJob', 'createViewerToken'],
   // It records what Annals finds, under the name of Annals.
@@ -112,7 +112,7 @@ async function send(browser: Browser, path: string, method: string, body: unknow
 
 const isSuccess = (status: number) => status >= 200 && status < 300;
 
-/** The changes of the tenant, the newest first, with how they were recorded. */
+/** The changes of the tenant, newest first, with their recorders. */
 async function recorded(token: string) {
   const path = '/changelog/acme/changelogs?size=100&context=true';
   const answer = await people.server.call(path, { token });
@@ -168,7 +168,7 @@ test('whatever a person writes bears their name, and recordedBy holds what the p
     expect((await contentOf(call, 'acme', job)).split(text)).toHaveLength(writes('').length + 1);
   }
 
-  // A client that writes is not told apart from the service, and of a person nobody is told without the context.
+  // A client's write is recorded as the service's, and without the context no person is shown.
   const answer = await server.call(configuration, { token, json: [{ key: 'by a client', value: 1 }] });
   expect(answer.status).toBe(201);
   expect((await recorded(token))[0]?.recordedBy).toEqual({ way: 'service' });
@@ -202,7 +202,7 @@ async function keysOf(browser: Browser): Promise<{ id: string; usedAt: string | 
   return ((await (await browser.call(keysPath)).json()) as { keys: { id: string; usedAt: string | null }[] }).keys;
 }
 
-/** What the tool of AI programs answers to the key, after as long as a process may remember what it knew. */
+/** The answer of the MCP tool to the key, once cached states of the process have expired. */
 async function search(key: string, tenant = 'acme'): Promise<{ status: number; text: string }> {
   waited += 5_000;
   const response = await fetch(`${people.server.baseUrl}/mcp/${tenant}`, {
@@ -276,7 +276,7 @@ describe('keys of people', () => {
     ] as const) {
       expect([body, (await makeKey(browser, body)).status]).toEqual([body, status]);
     }
-    // Whoever manages the history reads it; a key does no more.
+    // A manager of the history may read it; a key gets no more than reading.
     const { browser: manager } = await people.signIn();
     expect((await makeKey(manager, { scopes: ['changelog.changelog_manage'] })).status).toBe(403);
   });
@@ -299,9 +299,9 @@ describe('keys of people', () => {
   test('are revoked by their maker alone, within five seconds', async () => {
     const browser = await signInReader('u-revoker');
     const { body } = await makeKey(browser);
-    const other = await signInReader('u-other');
-    expect((await other.call(`${keysPath}/${body.id}`, { method: 'DELETE' })).status).toBe(404);
-    expect((await other.call(`${keysPath}/${body.id.toLowerCase()}x`, { method: 'DELETE' })).status).toBe(404);
+    const otherBrowser = await signInReader('u-other');
+    expect((await otherBrowser.call(`${keysPath}/${body.id}`, { method: 'DELETE' })).status).toBe(404);
+    expect((await otherBrowser.call(`${keysPath}/${body.id.toLowerCase()}x`, { method: 'DELETE' })).status).toBe(404);
     expect((await search(body.key)).status).toBe(200);
     expect((await browser.call(`${keysPath}/${body.id}`, { method: 'DELETE' })).status).toBe(204);
     expect((await browser.call(`${keysPath}/${body.id}`, { method: 'DELETE' })).status).toBe(404);
@@ -314,7 +314,7 @@ describe('keys of people', () => {
     ]);
   });
 
-  test('continue when the session is over, and end within five minutes after the rules let nobody in', async () => {
+  test('outlive the session, and end within five minutes after the rules stop admitting their maker', async () => {
     const browser = await signInReader('u-leaver');
     const { body } = await makeKey(browser);
     const count = await countSessions(people.server.database.db);
@@ -323,7 +323,7 @@ describe('keys of people', () => {
     expect((await sessionOf(browser)).status).toBe(401);
     await people.check();
     expect((await search(body.key)).status).toBe(200);
-    // What the rules show to the maker, the key sees.
+    // The key sees what the rules show to its maker.
     const only = { claims: { groups: 'readers' }, tenants: ['acme'], scopes: ['changelog.changelog_read'] };
     await writeFile(people.rulesFile, rulesOf({ ...only, query: 'entity:agent' }));
     await people.check();
@@ -335,8 +335,8 @@ describe('keys of people', () => {
     await writeFile(people.rulesFile, rulesOf({ ...only, claims: { groups: 'others' } }));
     await people.check();
     expect((await search(body.key)).status).toBe(401);
-    const told = (await accessesOf('u-leaver')).map(({ kind, details }) => ({ kind, details }));
-    expect(told.slice(2)).toEqual([
+    const accesses = (await accessesOf('u-leaver')).map(({ kind, details }) => ({ kind, details }));
+    expect(accesses.slice(2)).toEqual([
       { kind: 'signed_out', details: {} },
       { kind: 'key_revoked', details: { why: 'rules' } },
     ]);
@@ -375,7 +375,7 @@ describe('keys of people', () => {
     expect((await search(body.key)).status).toBe(401);
   });
 
-  test('rest while nobody could confirm their maker for as long as a session lasts', async () => {
+  test('are suspended while their maker has not been confirmed for the length of a session', async () => {
     const browser = await signInReader('u-unconfirmed');
     const { body } = await makeKey(browser);
     const { client } = (await sessionOf(browser)).body;
@@ -422,23 +422,23 @@ describe('keys of people', () => {
     const { signInUrl } = (await answer.json()) as { signInUrl: string };
     expect(signInUrl).toMatch(/^https:\/\/annals\.example\/console\/oidc\?to=/);
     const to = new URL(signInUrl).searchParams.get('to') ?? '';
-    const { browser: other, location } = await people.signIn(to);
+    const { browser: otherBrowser, location } = await people.signIn(to);
     expect(location).toBe(`${publicUrl}/console/?tenant=beta`);
-    expect((await sessionOf(other)).body.tenant).toBe('beta');
+    expect((await sessionOf(otherBrowser)).body.tenant).toBe('beta');
     await people.check();
     expect((await search(body.key)).status).toBe(200);
   });
 
-  async function afterRenewalBegan<Result>(work: () => Promise<Result>, meanwhile: () => Promise<unknown>) {
+  async function afterRenewalBegan<Result>(work: () => Promise<Result>, interrupt: () => Promise<unknown>) {
     const release = people.provider.hold();
     const working = work();
     await expect.poll(() => people.provider.renewals).toBe(1);
-    await meanwhile();
+    await interrupt();
     release();
     return await working;
   }
 
-  test('are none where a person signs out while changing the tenant: that ends every session', async () => {
+  test('and every session end where a person signs out while changing the tenant', async () => {
     const browser = await signInReader('u-gone');
     const answer = await afterRenewalBegan(
       () => browser.post('/console/api/session', { tenant: 'beta' }),
@@ -449,7 +449,7 @@ describe('keys of people', () => {
     expect((await left).rows).toHaveLength(0);
   });
 
-  test("are no link's, no client's, and nobody's whom nobody can ask for again", async () => {
+  test('are not for links, clients, or people without a refresh token', async () => {
     const { server } = people;
     const client = await server.createClient('acme');
     const bySecret = new Browser(server, { publicUrl });

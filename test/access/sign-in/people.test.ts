@@ -95,9 +95,9 @@ describe('the flow', () => {
 
   test('the request to the provider has PKCE, a state and a nonce, and the cookie ends after ten minutes', async () => {
     const { browser, address } = await begin();
-    const given = address.searchParams;
-    expect([given.get('code_challenge_method'), given.get('response_type')]).toEqual(['S256', 'code']);
-    for (const name of ['state', 'nonce', 'code_challenge']) expect(given.get(name)?.length).toBeGreaterThan(40);
+    const query = address.searchParams;
+    expect([query.get('code_challenge_method'), query.get('response_type')]).toEqual(['S256', 'code']);
+    for (const name of ['state', 'nonce', 'code_challenge']) expect(query.get(name)?.length).toBeGreaterThan(40);
     expect(browser.setCookie).toMatch(
       // With this prefix no other host of the domain can set it.
       /^__Host-annals-oidc-.*; Max-Age=600; Path=\/; HttpOnly; SameSite=Lax; Secure$/,
@@ -129,7 +129,7 @@ describe('the flow', () => {
     expect((await sessionOf(browser)).body.tenant).toBe('beta');
   });
 
-  test('a person who signs out has signed out of every process, and is told where to sign out of the provider', async () => {
+  test('signing out ends the session in every process and answers with the sign-out URL of the provider', async () => {
     const { browser } = await signIn();
     const { body } = await sessionOf(browser);
     const answer = await browser.signOut();
@@ -143,14 +143,14 @@ describe('the flow', () => {
     expect(rows).toHaveLength(0);
   });
 
-  test('the ID token is the hint at signing out: that of the sign-in, of the last check, and of a tenant that was changed to', async () => {
+  test('the hint at sign-out is the ID token of the sign-in, of the last check, or of the last change of tenant', async () => {
     const hintOf = async (signedIn: Browser) => {
       const { signOutUrl } = (await (await signedIn.signOut()).json()) as { signOutUrl: string };
       return new URL(signOutUrl).searchParams.get('id_token_hint');
     };
     const first = await signIn();
-    const given = provider.lastIdToken;
-    expect(await hintOf(first.browser)).toBe(given);
+    const firstIdToken = provider.lastIdToken;
+    expect(await hintOf(first.browser)).toBe(firstIdToken);
 
     const { browser } = await signIn();
     const before = provider.lastIdToken;
@@ -159,7 +159,7 @@ describe('the flow', () => {
     expect(provider.lastIdToken).not.toBe(before);
     expect(await hintOf(browser)).toBe(provider.lastIdToken);
 
-    // A server would refuse so long a request line.
+    // Servers refuse a request line of that length.
     provider.claims = { ...provider.claims, groups: ['auditors', ...'x'.repeat(3_000)] };
     const long = await signIn();
     expect(await hintOf(long.browser)).toBeNull();
@@ -185,14 +185,14 @@ describe('the flow', () => {
     ['/\t/evil.example', ''],
     ['https:evil.example', ''],
     ['\r\nset-cookie: a=b', ''],
-  ])('nobody is sent elsewhere: %#', async (to, expected) => {
+  ])('the way back never leaves the console: %#', async (to, expected) => {
     expect((await signIn(to)).location).toBe(`${publicUrl}/console/${expected}`);
   });
 });
 
 describe('who is let in', () => {
   test.each<[string, Record<string, unknown>, string | undefined]>([
-    ['nobody by default', { groups: [] }, 'not_admitted'],
+    ['no one by default', { groups: [] }, 'not_admitted'],
     [
       'an e-mail address that the provider has verified',
       { email: 'eve@partner.example', email_verified: true },
@@ -319,7 +319,7 @@ describe('what is refused', () => {
     expect((await comeBack(browser, callback)).location).toBe(refused('provider'));
   });
 
-  test('the cookie has room for the newest sign-ins alone, however many somebody begins', async () => {
+  test('the cookie has room for the newest sign-ins alone, however many are begun', async () => {
     const { browser } = await begin();
     for (let tab = 0; tab < 3; tab += 1) {
       const answer = await browser.call(`/console/oidc?to=${'x'.repeat(2_000)}`);
@@ -391,7 +391,7 @@ describe('what is refused', () => {
     expect((await comeBack(browser, callback)).location).toBe(`${publicUrl}/console/`);
   });
 
-  test('while the provider is away nobody signs in, and no request hangs or fails', async () => {
+  test('while the provider is away sign-ins are refused, and no request hangs or fails', async () => {
     const { browser, address } = await begin();
     const callback = provider.signIn(address);
     provider.isAway = true;
@@ -406,7 +406,7 @@ describe('what is refused', () => {
   });
 });
 
-/** What the tenant's list of accesses tells of the person, the newest last. */
+/** The person's entries in the tenant's list of accesses, newest last. */
 async function accessesOf(tenant: string, subject: string): Promise<object[]> {
   const token = await server.token(tenant);
   const response = await server.call(`/changelog/${tenant}/accesses?pageSize=500&q=subject:${subject}`, { token });
@@ -414,22 +414,22 @@ async function accessesOf(tenant: string, subject: string): Promise<object[]> {
   return accesses.map(({ kind, name, issuer, details }) => ({ kind, name, issuer, details }));
 }
 
-test('the accesses tell who signed in with a company account, who signed out, and whose session was ended and why', async () => {
+test('the accesses of a tenant list sign-ins with a company account and sign-outs', async () => {
   provider.claims = { sub: 'u-told', name: 'Tina Told', groups: ['auditors'] };
   const { browser } = await signIn();
   await browser.post('/console/api/session', { tenant: 'beta' });
   await browser.signOut();
   const of = { name: 'Tina Told', issuer: provider.issuer };
-  const told = [
+  const expected = [
     { kind: 'signed_in', ...of, details: { by: 'account' } },
     { kind: 'signed_out', ...of, details: {} },
   ];
-  expect(await accessesOf('acme', 'u-told')).toEqual(told);
-  expect(await accessesOf('beta', 'u-told')).toEqual(told);
+  expect(await accessesOf('acme', 'u-told')).toEqual(expected);
+  expect(await accessesOf('beta', 'u-told')).toEqual(expected);
 });
 
-describe('asked again after four minutes', () => {
-  test('a right that was taken away ends within five minutes, the asking included', () => {
+describe('the check after four minutes', () => {
+  test('a withdrawn right ends within five minutes, the check included', () => {
     expect(checkedEvery + checksEvery + maxRenewal).toBeLessThanOrEqual(5 * 60_000);
   });
 
@@ -441,7 +441,7 @@ describe('asked again after four minutes', () => {
     provider.endedSubjects.add('u-1');
     const { peopleSessions } = server.context.webConsole;
     await people.pass(checksEvery);
-    // No more time passes. On a slow machine the round before may still be asking.
+    // The clock stands still. On a slow machine the previous round may still be running.
     await eventually(async () => {
       await peopleSessions.checkPeople();
       return (await sessionOf(browser)).status;
@@ -464,7 +464,7 @@ describe('asked again after four minutes', () => {
     expect((await accessesOf('acme', 'u-1')).at(-1)).toMatchObject({ kind: 'refused', details: { why: 'rules' } });
   });
 
-  test('a provider that ended the sign-in ends the session; one that is away does not', async () => {
+  test('a provider that ended the sign-in ends the session; an unreachable one does not', async () => {
     const { browser } = await signIn();
     provider.isAway = true;
     await check();
@@ -478,7 +478,7 @@ describe('asked again after four minutes', () => {
     expect((await accessesOf('acme', 'u-1')).at(-1)).toMatchObject({ kind: 'refused', details: { why: 'provider' } });
   });
 
-  test('before four minutes nobody is asked', async () => {
+  test('within four minutes of a sign-in no check is made', async () => {
     const { browser } = await signIn();
     provider.endedSubjects.add('u-1');
     await server.context.webConsole.peopleSessions.checkPeople();
@@ -497,13 +497,13 @@ describe('asked again after four minutes', () => {
 
   test('of two changes at once one happens, and the refresh token is used once', async () => {
     const { browser } = await signIn();
-    const other = new Browser(server, { publicUrl });
-    other.cookie = browser.cookie;
+    const secondTab = new Browser(server, { publicUrl });
+    secondTab.cookie = browser.cookie;
     const release = provider.hold();
     const first = browser.post('/console/api/session', { tenant: 'beta' });
     await expect.poll(() => provider.renewals).toBe(1);
-    const second = await other.post('/console/api/session', { tenant: 'beta' });
-    expect([second.status, other.cookie]).toEqual([503, browser.cookie]);
+    const second = await secondTab.post('/console/api/session', { tenant: 'beta' });
+    expect([second.status, secondTab.cookie]).toEqual([503, browser.cookie]);
     release();
     expect((await first).status).toBe(200);
     const releaseCheck = provider.hold();
@@ -516,7 +516,7 @@ describe('asked again after four minutes', () => {
     expect((await browser.post('/console/api/session', { tenant: 'acme' })).status).toBe(200);
   });
 
-  test('while the provider is away nobody changes the tenant, and can later', async () => {
+  test('the tenant cannot be changed while the provider is away, and can be afterwards', async () => {
     const { browser } = await signIn();
     provider.isAway = true;
     const answer = await browser.post('/console/api/session', { tenant: 'beta' });
@@ -525,7 +525,7 @@ describe('asked again after four minutes', () => {
     expect((await browser.post('/console/api/session', { tenant: 'beta' })).status).toBe(200);
   });
 
-  test('a person who was revoked enters no other tenant', async () => {
+  test('a revoked person cannot change to another tenant', async () => {
     const { browser } = await signIn();
     const { client } = (await sessionOf(browser)).body;
     await revokeClient(server.context.db, String(client));
@@ -558,23 +558,23 @@ describe('asked again after four minutes', () => {
     expect((await sessionOf((await signIn()).browser)).status).toBe(200);
   });
 
-  test('the rules of before count while there is no file that can be read', async () => {
+  test('the previous rules stay in force while no file can be read', async () => {
     const aside = `${rulesFile}.aside`;
     await rename(rulesFile, aside);
     const log = () => server.logLines.filter((line) => line.includes('stay as they were')).length;
-    const told = log();
+    const before = log();
     const works = async () => expect((await signIn()).location).toBe(`${publicUrl}/console/`);
     await works();
     await works();
-    // It is told once.
-    expect(log()).toBe(told + 1);
+    // It is logged once.
+    expect(log()).toBe(before + 1);
     await mkdir(rulesFile);
     await works();
     await rm(rulesFile, { recursive: true });
     const none = rules({ claims: { groups: 'others' }, tenants: ['acme'], scopes: reading });
     await writeFile(rulesFile, none.padEnd(maxRulesBytes + 1));
     await works();
-    expect(log()).toBeGreaterThanOrEqual(told + 3);
+    expect(log()).toBeGreaterThanOrEqual(before + 3);
     await writeFile(rulesFile, none.padEnd(maxRulesBytes));
     expect((await signIn()).location).toBe(refused('not_admitted'));
     await rm(rulesFile);

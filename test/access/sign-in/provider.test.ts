@@ -114,27 +114,27 @@ describe('a renewal that fails', () => {
         await vendor.rotateKeys();
       },
     ],
-  ])('after the refresh token was spent, because %s, tells the one that replaced it', async (_what, fail) => {
+  ])('after the refresh token was spent, because %s, carries the one that replaced it', async (_what, fail) => {
     const { provider, refreshToken, replaced } = await signInAndFail(fail);
     expect(replaced).toEqual([expect.any(String)]);
     expect(await provider.renew(refreshToken, 'u-1')).toBeUndefined();
     expect(await provider.renew(replaced[0] ?? '', 'u-1')).toMatchObject({ subject: 'u-1' });
   });
 
-  test('before the refresh token was spent tells none, and the token stays good', async () => {
+  test('before the refresh token was spent carries none, and the token stays valid', async () => {
     const { provider, refreshToken, replaced } = await signInAndFail(() => (vendor.isAway = true));
     expect(replaced).toEqual([]);
     expect(await provider.renew(refreshToken, 'u-1')).toMatchObject({ subject: 'u-1' });
   });
 
-  test('because the answer was cut tells none: the token renews where the provider has a grace period', async () => {
+  test('because the answer was cut carries none: the token renews where the provider has a grace period', async () => {
     vendor.reusesRefreshTokens = true;
     const { provider, refreshToken, replaced } = await signInAndFail(() => (vendor.cutRenewals = 1));
     expect(replaced).toEqual([]);
     expect(await provider.renew(refreshToken, 'u-1')).toMatchObject({ subject: 'u-1' });
   });
 
-  test('tells each of several at once its own', async () => {
+  test('carries for each of several at once its own', async () => {
     const provider = newProvider();
     const subjects = ['u-1', 'u-2', 'u-3'];
     const before = [];
@@ -158,7 +158,7 @@ describe('a renewal that fails', () => {
 describe('scopes', () => {
   const scopesOf = async (provider: IdentityProvider) => (await provider.begin()).url.searchParams.get('scope');
 
-  test('a provider that lists its scopes without offline_access is not asked for it, unless the setting names it', async () => {
+  test('offline_access is not requested of a provider that lists its scopes without it, unless the setting names it', async () => {
     expect(await scopesOf(newProvider())).toBe('openid profile email offline_access');
     vendor.scopes = ['openid', 'profile'];
     expect(await scopesOf(newProvider())).toBe('openid profile email');
@@ -216,7 +216,7 @@ describe('userinfo', () => {
     },
   );
 
-  test('a renewal of another person is refused, and tells no refresh token', async () => {
+  test('a renewal of another person is refused, and carries no refresh token', async () => {
     const provider = newProvider();
     const { refreshToken = '' } = await signIn(provider);
     const replaced: string[] = [];
@@ -224,7 +224,7 @@ describe('userinfo', () => {
     expect(replaced).toEqual([]);
   });
 
-  test('it is not asked where the ID token has all that rules name, nor where there is none', async () => {
+  test('it is not requested where the ID token has all claims of the rules, nor where there is no endpoint', async () => {
     // It would be refused.
     vendor.userInfo = { sub: 'u-2' };
     vendor.claims = { sub: 'u-1', name: 'Jane', groups: [] };

@@ -155,7 +155,7 @@ describe('a token is good for these four reads of its tenant alone', () => {
     const cookie = browser.cookie ?? '';
     const basic = Buffer.from(`${client.clientId}:${client.clientSecret}`).toString('base64');
     for (const read of reads) {
-      for (const given of [
+      for (const headers of [
         { authorization: `Bearer ${maker}` },
         { authorization: `Bearer ${key}` },
         { authorization: `Basic ${basic}` },
@@ -163,8 +163,8 @@ describe('a token is good for these four reads of its tenant alone', () => {
         { cookie, authorization: `Bearer ${maker}` },
         {},
       ]) {
-        const response = await fetch(`${server.baseUrl}/viewer/acme/${read}`, { headers: given });
-        expect({ read, given, status: response.status }).toEqual({ read, given, status: 401 });
+        const response = await fetch(`${server.baseUrl}/viewer/acme/${read}`, { headers });
+        expect({ read, headers, status: response.status }).toEqual({ read, headers, status: 401 });
         expect(response.headers.getSetCookie()).toEqual([]);
         await response.body?.cancel();
       }
@@ -186,16 +186,16 @@ describe('a token is good for these four reads of its tenant alone', () => {
 });
 
 describe('a token that is not as it was made is 401', () => {
-  test('each kind of its bytes is sealed', async () => {
+  test('each part of its bytes is authenticated', async () => {
     const [prefix, text] = [tokenOfC1.slice(0, 12), tokenOfC1.slice(12)];
     const sealed = Buffer.from(text, 'base64url');
     const { sealer } = server.context;
     const content = Buffer.from(JSON.stringify(openViewerToken(sealer, tokenOfC1)));
     // Version, key, salt, nonce, content, tag.
     for (const place of [0, 1, 4, 5, 20, 21, 32, 33, 60, sealed.length - 17, sealed.length - 16, sealed.length - 1]) {
-      const other = Buffer.from(sealed);
-      other[place] = (other[place] ?? 0) ^ 1;
-      expect(openViewerToken(sealer, prefix + other.toString('base64url')), `${place}`).toBeUndefined();
+      const altered = Buffer.from(sealed);
+      altered[place] = (altered[place] ?? 0) ^ 1;
+      expect(openViewerToken(sealer, prefix + altered.toString('base64url')), `${place}`).toBeUndefined();
     }
     const faulty = [
       `${prefix}${text.slice(0, -1)}`,
@@ -219,14 +219,14 @@ describe('a token that is not as it was made is 401', () => {
     }
   });
 
-  test('one that has expired is 401 with the words for it, at its very second', async () => {
+  test('an expired one is 401 and says so, from the very second of its expiry', async () => {
     const [short, usual, long] = [
       await made({ q: 'entity:*', expiresIn: 1 }),
       await made({ q: 'entity:*' }),
       await made({ q: 'entity:*', expiresIn: 3_600 }),
     ];
     const statuses = async () =>
-      await Promise.all([short, usual, long].map(async (one) => (await look(one, 'changes')).status));
+      await Promise.all([short, usual, long].map(async (viewerToken) => (await look(viewerToken, 'changes')).status));
     for (const [after, expected] of [
       [999, [200, 200, 200]],
       [1_000, [401, 200, 200]],
@@ -241,7 +241,7 @@ describe('a token that is not as it was made is 401', () => {
     passed = 0;
   });
 
-  test('it ends within 5 seconds after its maker was revoked, or may make none any more', async () => {
+  test('it ends within 5 seconds after its maker is revoked or may no longer make tokens', async () => {
     const { db } = server.context;
     const ends: ((clientId: string) => Promise<unknown>)[] = [
       (clientId) => revokeClient(db, clientId),
@@ -326,9 +326,9 @@ describe('who makes a token', () => {
     ['with 101 paths', { ...valid, hide: Array.from({ length: 101 }, (_none, n) => `p${n}`) }, 'hide'],
     ['with actors as text', { ...valid, actors: 'false' }, 'actors'],
     ['with export as a number', { ...valid, export: 1 }, 'export'],
-    ['with a member that nobody knows', { ...valid, tenant: 'rival' }, 'tenant'],
+    ['with an unknown member', { ...valid, tenant: 'rival' }, 'tenant'],
     ['with scopes', { ...valid, scope: 'changelog.changelog_manage' }, 'scope'],
-  ])('is told the member that is wrong: %s', async (_case, body, field) => {
+  ])('gets 400 with the member at fault: %s', async (_case, body, field) => {
     const { status, body: answer } = await make(body);
     expect({ status, answer }).toMatchObject({
       status: 400,
@@ -355,16 +355,20 @@ describe('who makes a token', () => {
 
 describe('pages of every origin may look, whatever ANNALS_CORS_ORIGINS says', () => {
   test('a preflight needs no token; the rest of the service answers none', async () => {
-    const asked = { origin, 'access-control-request-method': 'GET', 'access-control-request-headers': 'authorization' };
+    const preflight = {
+      origin,
+      'access-control-request-method': 'GET',
+      'access-control-request-headers': 'authorization',
+    };
     for (const path of [...reads.map((read) => `/viewer/acme/${read}?q=x`), '/viewer.js']) {
-      const { status, headers: sent } = await server.call(path, { method: 'OPTIONS', headers: asked });
+      const { status, headers: sent } = await server.call(path, { method: 'OPTIONS', headers: preflight });
       expect([path, status, sent.get('access-control-allow-origin')]).toEqual([path, 204, '*']);
       expect(sent.get('access-control-allow-headers')).toBe('authorization');
       expect(sent.get('access-control-allow-methods')).toBe('GET, HEAD');
       expect(sent.get('access-control-allow-credentials')).toBeNull();
     }
-    const other = await server.call('/changelog/acme/viewer-tokens', { method: 'OPTIONS', headers: asked });
-    expect([other.status, other.headers.get('access-control-allow-origin')]).toEqual([405, null]);
+    const outside = await server.call('/changelog/acme/viewer-tokens', { method: 'OPTIONS', headers: preflight });
+    expect([outside.status, outside.headers.get('access-control-allow-origin')]).toEqual([405, null]);
     expect((await server.call('/viewer/acme/changes', { method: 'OPTIONS' })).status).toBe(405);
   });
 
@@ -416,7 +420,7 @@ describe('with `export` the changes of a query are a file', () => {
 
   test('alone, where `Accept` names it, and with q as its one parameter', async () => {
     const refused = await look(tokenOfC1, 'changes', {}, csv);
-    // Without `Accept` a cache would give the refusal to who asks for a page.
+    // Without `Accept` a cache would serve the refusal to requests for a page.
     expect([refused.status, refused.headers.get('vary')]).toEqual([403, 'Origin, Accept']);
     const viewer = await made({ q: 'entity:*', export: true });
     for (const accept of ['*/*', 'text/*', 'application/json', 'text/csvx'])
@@ -432,7 +436,7 @@ describe('with `export` the changes of a query are a file', () => {
     expect((await look(viewer, 'changes', { q: 'x:1' }, csv)).status).toBe(400);
   });
 
-  test('of a tenant 8 are under way; one more is 429 at once, and nobody waits for it in a place', async () => {
+  test('of a tenant 8 are under way; one more is 429 at once and takes no place', async () => {
     const tokens = await Promise.all(
       ['s1', 's2', 's3', 's4', 's5'].map((subject) => made({ q: 'entity:*', subject, export: true })),
     );
@@ -471,8 +475,8 @@ describe('with `export` the changes of a query are a file', () => {
 
 describe('the script of the viewer', () => {
   test.each(['identity', 'gzip', 'br'])('is for pages of every origin, and compressed before: %s', async (encoding) => {
-    const asked = { 'accept-encoding': encoding };
-    const response = await fetch(`${server.baseUrl}/built/viewer.js`, { headers: asked });
+    const accepted = { 'accept-encoding': encoding };
+    const response = await fetch(`${server.baseUrl}/built/viewer.js`, { headers: accepted });
     const sent = response.headers;
     expect([response.status, await response.text()]).toEqual([200, script]);
     expect(sent.get('content-encoding')).toBe(encoding === 'identity' ? null : encoding);
@@ -480,8 +484,8 @@ describe('the script of the viewer', () => {
     expect(sent.get('cross-origin-resource-policy')).toBe('cross-origin');
     expect(sent.get('cache-control')).toBe('public, max-age=3600');
     const etag = sent.get('etag') ?? '';
-    // Without `cache-control` fetch would ask for no copy.
-    const known = { ...asked, 'if-none-match': etag, 'cache-control': 'max-age=0' };
+    // Without `cache-control`, fetch would send `no-cache`.
+    const known = { ...accepted, 'if-none-match': etag, 'cache-control': 'max-age=0' };
     const again = await fetch(`${server.baseUrl}/built/viewer.js`, { headers: known });
     expect([etag === '', again.status]).toEqual([false, 304]);
   });

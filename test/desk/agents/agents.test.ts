@@ -164,7 +164,7 @@ test('DELETE is 204 once, and then 404', async () => {
   expect((await call('GET', '/agents/gone')).status).toBe(404);
 });
 
-test('what happens to agents is change history, with masks for their keys', async () => {
+test('changes of agents are in the change history, with their keys masked', async () => {
   await call('PUT', '/agents/told', { name: { en: 'Told' }, llmConfig });
   await call('PUT', '/agents/told', { name: { en: 'Told' }, llmConfig: { ...llmConfig, apiKey: 'sk-other' } });
   await call('DELETE', '/agents/told');
@@ -212,8 +212,13 @@ test('reading takes a reading scope, writing ai.agent_manage', async () => {
   expect((await call('PUT', '/agents/desk', { name: { en: 'x' } }, reader)).status).toBe(403);
   expect((await call('GET', '/agents', undefined, chatter)).status).toBe(403);
   expect((await call('POST', '/chat', { agentId: 'desk', message: 'x' }, reader)).status).toBe(403);
-  const other = await server.token('umbrella');
-  const foreign = await callAgentic(server, { tenant: 'umbrella', token: other, path: '/agents/desk', method: 'GET' });
+  const umbrellaToken = await server.token('umbrella');
+  const foreign = await callAgentic(server, {
+    tenant: 'umbrella',
+    token: umbrellaToken,
+    path: '/agents/desk',
+    method: 'GET',
+  });
   expect(foreign.status).toBe(404);
 });
 

@@ -27,7 +27,7 @@ const server = closeAfterAll(await startTestServer({ environment, secretKeys: [s
 const token = await server.token(tenant);
 const json = [{ key: 'notificationEmail', value: address }];
 await server.call(`/configuration/${tenant}/configurations`, { token, json });
-/** A second one on the same database. */
+/** A second service on the same database. */
 const beside = closeAfterAll(
   await startTestServer({ environment, secretKeys: [secretKey], database: server.database }),
 );
@@ -184,13 +184,13 @@ test('a mail server that refuses connections for a while gets the mail later, on
 });
 
 test('without notificationEmail the agent is disabled as well, and says why and that no mail was sent', async () => {
-  const other = await server.token(quiet);
-  await putAgent(server, { tenant: quiet, token: other, id: 'quiet' });
+  const quietToken = await server.token(quiet);
+  await putAgent(server, { tenant: quiet, token: quietToken, id: 'quiet' });
   vendor.behave(refused);
   for (let failures = 0; failures < 10; failures += 1) {
-    await callAgentic(server, { tenant: quiet, token: other, path: '/chat' }, { agentId: 'quiet', message: 'x' });
+    await callAgentic(server, { tenant: quiet, token: quietToken, path: '/chat' }, { agentId: 'quiet', message: 'x' });
   }
-  const agent = await agentOf('quiet', other, quiet);
+  const agent = await agentOf('quiet', quietToken, quiet);
   expect(agent.enabled).toBe(false);
   expect(agent.disabledReason).toContain('The provider refuses the key.');
   expect(agent.disabledReason).toContain('notificationEmail holds no address');
@@ -199,10 +199,10 @@ test('without notificationEmail the agent is disabled as well, and says why and 
   expect(smtp.all().filter(({ message }) => message.includes('quiet'))).toEqual([]);
 });
 
-test('a self-hosted model server that fails in its own way neither counts nor is told to be none', async () => {
+test('failures of a self-hosted model server do not count, and are not reported as of an incompatible server', async () => {
   const data = (event: object) => `data: ${JSON.stringify(event)}\n\n`;
   const text = data({ choices: [{ index: 0, delta: { content: 'hi' }, finish_reason: null }] });
-  const ways: Behaviour[] = [
+  const behaviours: Behaviour[] = [
     { kind: 'events', events: [text, data({ error: { code: 500 } })] },
     { kind: 'events', events: [text] },
     { kind: 'status', status: 200, body: { error: { code: 429 } } },
@@ -223,13 +223,13 @@ test('a self-hosted model server that fails in its own way neither counts nor is
   await putAgent(hosting, { tenant, token, id: 'hosted' }, { llmConfig });
   for (let failures = 0; failures < 9; failures += 1) await chat('hosted', refused, hosting);
   for (const path of ['/chat', '/chat-stream']) {
-    for (const way of ways) {
-      vendor.behave(way);
+    for (const behaviour of behaviours) {
+      vendor.behave(behaviour);
       const response = await callAgentic(hosting, { tenant, token, path }, { agentId: 'hosted', message: 'x' });
-      const told = await response.text();
+      const body = await response.text();
       expect(path === '/chat' ? response.status : 500).toBeGreaterThanOrEqual(400);
-      expect(told).toContain('"message":');
-      expect(told).not.toContain('as one of its kind');
+      expect(body).toContain('"message":');
+      expect(body).not.toContain('as one of its kind');
     }
   }
   expect((await agentOf('hosted')).enabled).toBe(true);

@@ -67,9 +67,11 @@ test('a wrong provider is named once, with the values that are allowed', async (
 });
 
 test('a wrong tool is named once', async () => {
-  const one = { provider: 'shared' };
+  const llmConfig = { provider: 'shared' };
   for (const tool of ['shell', { id: 'shell' }, {}, 7]) {
-    const [detail, ...more] = (await details(await put('wrong', one, { nativeTools: [tool] }))) as { field: string }[];
+    const [detail, ...more] = (await details(await put('wrong', llmConfig, { nativeTools: [tool] }))) as {
+      field: string;
+    }[];
     const isObject = typeof tool === 'object';
     expect([detail?.field, more]).toEqual([isObject ? 'nativeTools.0.id' : 'nativeTools.0', []]);
   }

@@ -19,7 +19,7 @@ const patch = (id: string, ...operations: object[]) => call('PATCH', `/agents/${
 const faultsOf = async (response: Response) =>
   ((await response.json()) as { details?: { field: string; message: string }[] }).details;
 
-/** What no agent has here: its field, a body in which it says something, and one in which it is at its default. */
+/** Members that are not supported: the field, a body that sets it, and one with its default. */
 test.each<[string, object, object]>([
   // The shape that the family has for a member that Annals has in another one.
   ['mcpServers.0.type', { mcpServers: [{ name: 'orders', url, type: 'predefined' }] }, { mcpServers: [] }],
@@ -63,20 +63,23 @@ test.each<[string, object, object]>([
       },
     },
   ]),
-])('%s is taken at its default, and else 400 with what to write instead', async (field, given, atDefault) => {
-  const refused = await put('refused', given);
-  expect([refused.status, await faultsOf(refused)]).toEqual([
-    400,
-    [{ field, message: expect.stringMatching(/^must be [a-zA-Z0-9 ]+: .{10,}$/) }],
-  ]);
-  expect((await call('GET', '/agents/refused')).status).toBe(404);
-  expect((await put('taken', atDefault)).status).toBeLessThan(300);
-  for (const name of ['mcpServers', 'requiredScopes', 'tags', 'icon', 'maxRecursionLimit', 'enabledMemory']) {
-    expect(await get('taken')).not.toHaveProperty(name);
-  }
-});
+])(
+  '%s is accepted at its default; any other value is 400 with what to write instead',
+  async (field, unsupported, atDefault) => {
+    const refused = await put('refused', unsupported);
+    expect([refused.status, await faultsOf(refused)]).toEqual([
+      400,
+      [{ field, message: expect.stringMatching(/^must be [a-zA-Z0-9 ]+: .{10,}$/) }],
+    ]);
+    expect((await call('GET', '/agents/refused')).status).toBe(404);
+    expect((await put('taken', atDefault)).status).toBeLessThan(300);
+    for (const name of ['mcpServers', 'requiredScopes', 'tags', 'icon', 'maxRecursionLimit', 'enabledMemory']) {
+      expect(await get('taken')).not.toHaveProperty(name);
+    }
+  },
+);
 
-test('a member of another provider is told so', async () => {
+test('a member of another provider is 400 with its field', async () => {
   const response = await put('refused', { llmConfig: { provider: 'shared', apiKey: agentKey, baseUrl: url } });
   expect([response.status, await faultsOf(response)]).toEqual([
     400,
@@ -87,7 +90,7 @@ test('a member of another provider is told so', async () => {
   ]);
 });
 
-test('a chat with attachments is 400, an empty list of them is none', async () => {
+test('a chat with attachments is 400; an empty list counts as none', async () => {
   const chat = (attachments: unknown) => call('POST', '/chat', { agentId: 'nobody', message: 'x', attachments });
   const refused = await chat([{ attachmentId: 'a' }]);
   expect([refused.status, await faultsOf(refused)]).toMatchObject([400, [{ field: 'attachments' }]]);

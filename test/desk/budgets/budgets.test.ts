@@ -27,7 +27,7 @@ const random = new Random();
 let folder: string;
 let vendor: Vendor;
 let server: TestServer;
-/** Those of three processes. */
+/** The quotas of three processes. */
 let quotas: Quota[];
 
 beforeAll(async () => {
@@ -73,7 +73,7 @@ async function make(tenant: string, body: object): Promise<string> {
   return answer.id;
 }
 
-/** A call on the tenant's own key that would cost 4,000 pico-dollars a token: what became of its reservation. */
+/** Reserves for a call on an own key at 4,000 pico-dollars a token; gives the reservation or the refusal's message. */
 async function reserve(
   tenant: string,
   call: Partial<CallStart>,
@@ -81,10 +81,14 @@ async function reserve(
   quota = server.context.completions.quota,
 ) {
   const begun = callStart({ token: 'own', price: priceOfBudgets, ...call });
-  const held = await reserveTokens(quota, { tenant, call: begun, input: 0, output: tokens, maxDuration: 60_000 }).catch(
-    (error: { type: string; message: string }) => error,
-  );
-  return 'settle' in held ? held : held.message;
+  const outcome = await reserveTokens(quota, {
+    tenant,
+    call: begun,
+    input: 0,
+    output: tokens,
+    maxDuration: 60_000,
+  }).catch((error: { type: string; message: string }) => error);
+  return 'settle' in outcome ? outcome : outcome.message;
 }
 
 async function spend(tenant: string, call: Partial<CallStart>, tokens = 100): Promise<void> {
@@ -112,8 +116,8 @@ test('a budget is made, listed, read with its use, replaced and deleted, and eac
   });
   expect((await send(tenant, 'PUT', '/monthly', { ...read.body, limitUsd: '3' })).status).toBe(204);
   expect((await send(tenant, 'PUT', '/monthly', read.body)).status).toBe(409);
-  const other = await make(tenant, { period: 'lifetime', limitTokens: 5 });
-  expect((await send(tenant, 'GET', `/${other}`)).body).toMatchObject({
+  const lifetimeId = await make(tenant, { period: 'lifetime', limitTokens: 5 });
+  expect((await send(tenant, 'GET', `/${lifetimeId}`)).body).toMatchObject({
     alerts: [50, 80, 100],
     use: { since: '1970-01-01', spentTokens: 7, reservedTokens: 0 },
   });
@@ -125,7 +129,7 @@ test('a budget is made, listed, read with its use, replaced and deleted, and eac
   expect(entries.map(({ type, entityId }) => [type, entityId])).toEqual([
     ['create', 'monthly'],
     ['update', 'monthly'],
-    ['create', other],
+    ['create', lifetimeId],
     ['delete', 'monthly'],
   ]);
   const token = await server.token(tenant, { scope: 'usage.usage_read' });
@@ -186,14 +190,14 @@ test('random calls of three processes never use more than any of random budgets,
   expect(outcomes).toContain('answered');
 });
 
-test('many calls at once use a budget up, and one token more is refused with what is left', async () => {
+test('concurrent calls use a budget up, and one token more is refused with what is left', async () => {
   const tenant = await newTenant(server);
   await make(tenant, { id: 'tight', period: 'day', limitUsd: '0.000003' });
   const outcomes = await Promise.all(Array.from({ length: 40 }, (_, n) => reserve(tenant, {}, 100, quotas[n % 3])));
-  const held = outcomes.filter((outcome) => typeof outcome === 'object');
-  expect(held).toHaveLength(10);
+  const reserved = outcomes.filter((outcome) => typeof outcome === 'object');
+  expect(reserved).toHaveLength(10);
   expect(outcomes.find((outcome) => typeof outcome === 'string')).toContain('reserved the rest of the budget tight');
-  await Promise.all(held.map((one) => one.settle(endedCall({ inputTokens: 0, outputTokens: 99 }))));
+  await Promise.all(reserved.map((reservation) => reservation.settle(endedCall({ inputTokens: 0, outputTokens: 99 }))));
   expect(await reserve(tenant, {}, 11)).toBe(
     'The call may need $0.000000033 of the budget tight, which has $0.00000003 left. It needs less with fewer output tokens.',
   );
@@ -269,7 +273,7 @@ test('a call reserves at the dearest price that may apply, that of its own day, 
   const { quota } = server.context.completions;
   const want = (input: number, price: CallStart['price']) =>
     reserveTokens(quota, { tenant, call: callStart({ token: 'own', price }), input, output: 1, maxDuration: 60_000 });
-  // Nobody knows before how many tokens it writes into a cache.
+  // How many tokens it writes into a cache is unknown beforehand.
   await expect(want(1_001, { tiers: [tier] })).rejects.toThrow(
     '$0.001001000001 of the budget b, which has $0.001 left',
   );
@@ -387,19 +391,19 @@ test('each threshold of a period sends one e-mail, also for the period before an
   await budgetAlerts.look(tenant);
   await spend(tenant, {}, 10);
   await budgetAlerts.look(tenant);
-  const told = ['Annals: the budget b has reached 50 %', 'Annals: the budget b has reached 80 %'];
-  expect(await mails()).toEqual(told);
+  const subjects = ['Annals: the budget b has reached 50 %', 'Annals: the budget b has reached 80 %'];
+  expect(await mails()).toEqual(subjects);
   const { rows } = await server.database.pool.query('select * from budget_due where tenant = $1', [tenant]);
   expect(rows).toEqual([]);
-  // Calls of yesterday, before the budget was made: nobody is told. The budget is made to be older, and they are.
+  // Yesterday's calls precede the budget and send no mail. Once the budget is backdated, they do.
   await spend(tenant, { at: Date.now() - day }, 60);
   await budgetAlerts.look(tenant);
-  expect(await mails()).toEqual(told);
+  expect(await mails()).toEqual(subjects);
   await server.database.pool.query(
     `update budget set document = regexp_replace(document, '"createdAt":"....', '"createdAt":"2020') where tenant = $1`,
     [tenant],
   );
   await spend(tenant, { at: Date.now() - day }, 1);
   await budgetAlerts.look(tenant);
-  expect(await mails()).toEqual(told.toSpliced(1, 0, told[0] ?? ''));
+  expect(await mails()).toEqual(subjects.toSpliced(1, 0, subjects[0] ?? ''));
 });

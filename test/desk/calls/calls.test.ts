@@ -58,8 +58,8 @@ async function callsOf(tenant: string, parameters = ''): Promise<Call[]> {
   return (await response.json()) as Call[];
 }
 
-/** Without what differs from run to run. */
-function told({ id, at, client, durationMs, firstTokenMs, ...call }: Call) {
+/** The call without the members that differ from run to run. */
+function stable({ id, at, client, durationMs, firstTokenMs, ...call }: Call) {
   expect(Math.abs(Date.parse(at) - Date.now())).toBeLessThan(600_000);
   expect(durationMs).toBeGreaterThanOrEqual(firstTokenMs ?? 0);
   expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7/);
@@ -121,7 +121,7 @@ test('a completion and each call of a chat is a record with its tokens by kind, 
     anthropic: { inputTokens: 20, cachedTokens: 7, cacheWriteTokens: 3, outputTokens: 9 },
     google: { inputTokens: 11, cachedTokens: 4, outputTokens: 5, reasoningTokens: 3 },
   };
-  expect((await callsOf(tenant)).map(told)).toEqual([
+  expect((await callsOf(tenant)).map(stable)).toEqual([
     // 18 tokens at 2 and 12 at 0.5 dollars a million, and 20 at 8.
     { ...completion, token: 'shared', costUsd: '0.000202' },
     { ...completion, token: 'own', costUsd: '0.000202' },
@@ -138,7 +138,7 @@ test('a completion and each call of a chat is a record with its tokens by kind, 
   expect((await callsOf(tenant, 'q=provider:google&fields=inputTokens')).map((call) => call.inputTokens)).toEqual([11]);
 });
 
-test('a stream has the time of its first text, a call that failed its cause, and one that cost nothing no record', async () => {
+test('a stream has the time of its first text, a failed call its cause, and a call that cost nothing no record', async () => {
   const tenant = await newTenant(server);
   const token = await server.token(tenant);
   const llmConfig = { provider: 'shared', maxTokens: 50 };
@@ -169,15 +169,15 @@ test('a call of a dead process is recorded as it is charged, and its late figure
   const tenant = await newTenant(server);
   const { quota } = server.context.completions;
   const call = { ...callStart(), model: 'of-the-dead' };
-  const held = await reserveTokens(quota, { tenant, call, input: 10, output: 20, maxDuration: 60_000 });
-  await held.send();
+  const reservation = await reserveTokens(quota, { tenant, call, input: 10, output: 20, maxDuration: 60_000 });
+  await reservation.send();
   expect(await callsOf(tenant)).toEqual([]);
   await server.database.pool.query('update completion_reservation set expires_at = now() where tenant = $1', [tenant]);
   await quota.state(tenant);
   const [charged] = await callsOf(tenant);
   expect(charged).toMatchObject({ model: 'of-the-dead', inputTokens: 10, outputTokens: 20, cause: 'cancelled' });
   expect(charged).not.toHaveProperty('durationMs');
-  await held.settle(endedCall({ inputTokens: 3, outputTokens: 25 }));
+  await reservation.settle(endedCall({ inputTokens: 3, outputTokens: 25 }));
   expect(await callsOf(tenant)).toEqual([
     expect.objectContaining({ inputTokens: 3, outputTokens: 25, finishReason: 'stop' }),
   ]);
@@ -239,16 +239,16 @@ test(`records are kept for ${callRetentionDays} days, and until the sums have th
 });
 
 test('calls need usage.usage_read, and those of other tenants are not there', async () => {
-  const [one, other] = [await newTenant(server), await newTenant(server)];
+  const [tenant, otherTenant] = [await newTenant(server), await newTenant(server)];
   vendor.behave({ kind: 'answer' });
-  await complete(server, one);
-  expect(await callsOf(one)).toHaveLength(1);
-  expect(await callsOf(other)).toEqual([]);
-  const token = await server.token(one, { scope: 'ai.completion_manage' });
-  expect((await server.call(`/usage/${one}/calls`, { token })).status).toBe(403);
+  await complete(server, tenant);
+  expect(await callsOf(tenant)).toHaveLength(1);
+  expect(await callsOf(otherTenant)).toEqual([]);
+  const token = await server.token(tenant, { scope: 'ai.completion_manage' });
+  expect((await server.call(`/usage/${tenant}/calls`, { token })).status).toBe(403);
 });
 
-test('the record of a tenant that is gone is dropped, and others are not held up', async () => {
+test('the record of a deleted tenant is dropped without failing the settlement', async () => {
   const { quota } = server.context.completions;
   const call = { ...callStart(), token: 'own' } as const;
   const end = endedCall({ inputTokens: 3, outputTokens: 4 });
@@ -272,7 +272,7 @@ async function costsOf(tenant: string, parameters: string): Promise<Record<strin
 
 const priceOfTest = { tiers: [{ above: -1, input: 1, cachedInput: 1, cacheWrites: 1, output: 2_000_000 }] };
 
-test('costs are exact sums by day, month and each member of calls, and tell the calls whose cost nobody knows', async () => {
+test('costs are exact sums by day, month and each member of calls, with the number of calls of unknown cost', async () => {
   const tenant = await newTenant(server);
   const { quota } = server.context.completions;
   const end = endedCall({ inputTokens: 1, outputTokens: 2 });
@@ -286,29 +286,29 @@ test('costs are exact sums by day, month and each member of calls, and tell the 
     await quota.record(tenant, call, end);
   }
   const range = 'from=2026-08-30&to=2026-09-02';
-  const one = '0.000004000001';
+  const callCost = '0.000004000001';
   expect(await costsOf(tenant, range)).toEqual({
     '2026-08-30': [0, '0', 0],
-    '2026-08-31': [1, one, 0],
-    '2026-09-01': [1, one, 0],
-    '2026-09-02': [2, one, 1],
+    '2026-08-31': [1, callCost, 0],
+    '2026-09-01': [1, callCost, 0],
+    '2026-09-02': [2, callCost, 1],
   });
   expect(await costsOf(tenant, `${range}&by=month`)).toEqual({
-    '2026-08': [1, one, 0],
+    '2026-08': [1, callCost, 0],
     '2026-09': [3, '0.000008000002', 1],
   });
   const by = async (member: string) => await costsOf(tenant, `${range}&by=${member}`);
-  expect(await by('client')).toEqual({ c: [3, '0.000008000002', 1], other: [1, one, 0] });
-  expect(await by('agent')).toEqual({ helper: [1, one, 0], none: [3, '0.000008000002', 1] });
-  expect(await by('model')).toEqual({ m: [3, '0.000008000002', 1], large: [1, one, 0] });
-  expect(await by('provider')).toEqual({ openai: [3, '0.000008000002', 1], google: [1, one, 0] });
-  expect(await by('user')).toEqual({ ann: [2, '0.000008000002', 0], bob: [1, '0', 1], none: [1, one, 0] });
-  expect(await costsOf(tenant, 'from=2026-09-01&to=2026-09-01&by=user')).toEqual({ ann: [1, one, 0] });
+  expect(await by('client')).toEqual({ c: [3, '0.000008000002', 1], other: [1, callCost, 0] });
+  expect(await by('agent')).toEqual({ helper: [1, callCost, 0], none: [3, '0.000008000002', 1] });
+  expect(await by('model')).toEqual({ m: [3, '0.000008000002', 1], large: [1, callCost, 0] });
+  expect(await by('provider')).toEqual({ openai: [3, '0.000008000002', 1], google: [1, callCost, 0] });
+  expect(await by('user')).toEqual({ ann: [2, '0.000008000002', 0], bob: [1, '0', 1], none: [1, callCost, 0] });
+  expect(await costsOf(tenant, 'from=2026-09-01&to=2026-09-01&by=user')).toEqual({ ann: [1, callCost, 0] });
   expect(await costsOf(tenant, 'from=2026-09-01&to=2026-09-02&user=ann')).toEqual({
-    '2026-09-01': [1, one, 0],
-    '2026-09-02': [1, one, 0],
+    '2026-09-01': [1, callCost, 0],
+    '2026-09-02': [1, callCost, 0],
   });
-  expect(await costsOf(tenant, `${range}&by=month&provider=google`)).toMatchObject({ '2026-09': [1, one, 0] });
+  expect(await costsOf(tenant, `${range}&by=month&provider=google`)).toMatchObject({ '2026-09': [1, callCost, 0] });
   expect(await wrongSums(server.database.pool, tenant)).toEqual([]);
 
   const token = await server.token(tenant);
@@ -321,11 +321,11 @@ test('costs are exact sums by day, month and each member of calls, and tell the 
   ]) {
     expect((await server.call(`/usage/${tenant}/costs?${wrong}`, { token })).status).toBe(400);
   }
-  const other = await server.token(tenant, { scope: 'ai.completion_manage' });
-  expect((await server.call(`/usage/${tenant}/costs`, { token: other })).status).toBe(403);
+  const otherToken = await server.token(tenant, { scope: 'ai.completion_manage' });
+  expect((await server.call(`/usage/${tenant}/costs`, { token: otherToken })).status).toBe(403);
 });
 
-test('a day has sums of 1,000 users and of 1,000 models, those of more are one, and a name that has a row keeps it', async () => {
+test('a day has sums for 1,000 users and 1,000 models, one for all others, and a name that has a row keeps it', async () => {
   const tenant = await newTenant(server);
   const { quota } = server.context.completions;
   const end = endedCall({ inputTokens: 0, outputTokens: 1 });

@@ -53,7 +53,7 @@ test('a chat waits for a job that was accepted before it, also where the process
   const first = chat('first', session);
   await eventually(() => vendor.requests.length).toBe(1);
   const job = await queue('job', session);
-  // As a process left it that took it and died.
+  // As left behind by a process that took it and died.
   await sql("update job set attempt = attempt + 1, held_until = now() + interval '1 s' where id = $1", job);
   const last = chat('last', session, servers[1]);
   await until(async () => (await turnsOf(session)) === 3);
@@ -100,10 +100,10 @@ test('jobs that wait for their session take no place of a worker', async () => {
   const first = chat('first', session);
   await eventually(() => vendor.requests.length).toBe(1);
   const waiting: string[] = [];
-  // More than all three processes take of one tenant.
+  // More than all three processes run for one tenant.
   for (let index = 0; index < 15; index += 1) waiting.push(await queue(`waits ${index}`, session));
-  const other = await queue('other', randomUUID());
-  expect(await ended(other)).toMatchObject({ status: 'success' });
+  const otherJob = await queue('other', randomUUID());
+  expect(await ended(otherJob)).toMatchObject({ status: 'success' });
   expect(lastMessages()).toEqual(['first', 'other']);
   release();
   expect((await first).status).toBe(200);
@@ -126,7 +126,7 @@ test('a chat whose agent is disabled while it waits for its session is answered 
   expect(lastMessages()).toEqual(['first']);
 });
 
-test('a job whose process is told to stop before its call keeps its place', async () => {
+test('a job whose process stops before its call keeps its place', async () => {
   const session = randomUUID();
   const release = holdFirst();
   const first = chat('first', session);
@@ -135,11 +135,13 @@ test('a job whose process is told to stop before its call keeps its place', asyn
   const id = await queue('job', session);
   const [job] = await sql<{ input: string }>('select input from job where id = $1', id);
   const stop = new AbortController();
-  // As a worker runs it that is told to stop.
-  const given = ofServer.run({ ...JSON.parse(job?.input ?? ''), signal: stop.signal }).catch((error: unknown) => error);
+  // As a worker runs it whose process is stopping.
+  const outcome = ofServer
+    .run({ ...JSON.parse(job?.input ?? ''), signal: stop.signal })
+    .catch((error: unknown) => error);
   await sleep(20);
   stop.abort(new Error('the process ends'));
-  expect(await given).toMatchObject({ message: 'the process ends' });
+  expect(await outcome).toMatchObject({ message: 'the process ends' });
   await ofServer.upkeep(lookAtOnce(chats.server.database.db));
   const last = chat('last', session, servers[1]);
   await until(async () => (await turnsOf(session)) === 3);

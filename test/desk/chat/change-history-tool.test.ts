@@ -33,9 +33,9 @@ const schema = (path: string, body: string, method = 'POST', as = token, of = te
 await schema('', '{"id":"PRODUCT","name":{"en":"Product"}}');
 await schema('/PRODUCT/instances', '{"id":"17","price":1}');
 await schema('/PRODUCT/instances/17', `{"price":${price}}`, 'PUT');
-const other = await server.token('umbrella', { name: 'Eve' });
-await schema('', '{"id":"PRODUCT","name":{"en":"Product"}}', 'POST', other, 'umbrella');
-await schema('/PRODUCT/instances', '{"id":"17","price":98765432.1}', 'POST', other, 'umbrella');
+const umbrellaToken = await server.token('umbrella', { name: 'Eve' });
+await schema('', '{"id":"PRODUCT","name":{"en":"Product"}}', 'POST', umbrellaToken, 'umbrella');
+await schema('/PRODUCT/instances', '{"id":"17","price":98765432.1}', 'POST', umbrellaToken, 'umbrella');
 for (const provider of ['openai', 'anthropic', 'google', 'shared']) {
   const llmConfig = provider === 'shared' ? { provider } : { provider, model: 'm', apiKey: agentKey };
   const agent = { llmConfig, nativeTools: ['change-history'] };
@@ -97,17 +97,17 @@ test.each(['openai', 'anthropic', 'google', 'shared'])(
   },
 );
 
-test('a client without a changelog scope is not offered the tool, and gets no entries where the model asks anyway', async () => {
+test('a client without a changelog scope is not offered the tool, and gets no entries where the model calls it anyway', async () => {
   askFor({ q: 'entity:PRODUCT' });
   const { status } = await ask('openai', withoutHistory);
   expect(status).toBe(200);
   expect(isOffered(vendor.requests[0])).toBe(false);
-  const told = JSON.stringify(vendor.requests[1]?.body);
-  expect(told).toContain('There is no such tool');
-  expect(told).not.toContain('Jane Doe');
+  const secondRequest = JSON.stringify(vendor.requests[1]?.body);
+  expect(secondRequest).toContain('There is no such tool');
+  expect(secondRequest).not.toContain('Jane Doe');
 });
 
-test('an agent that has not been given the tool does not offer it', async () => {
+test('an agent without the tool does not offer it', async () => {
   await putAgent(server, { tenant, token, id: 'plain' });
   askFor({ q: 'entity:PRODUCT' });
   await ask('plain', withHistory);
@@ -115,7 +115,7 @@ test('an agent that has not been given the tool does not offer it', async () => 
   expect(JSON.stringify(vendor.requests[1]?.body)).not.toContain('Jane Doe');
 });
 
-test('a query that is wrong comes back to the model as an error, which it can mend', async () => {
+test('an invalid query comes back to the model as an error, which it can correct', async () => {
   askFor(
     { q: 'colour:red' },
     { q: 'entityId:17' },
@@ -147,7 +147,7 @@ test('after 8 rounds the model has to answer', async () => {
   expect(log).toMatchObject({ promptTokens: 90, completionTokens: 45 });
 });
 
-test('answers from the change history are no context of clients that may not read it', async () => {
+test('answers from the change history are left out of the context of clients that may not read it', async () => {
   askFor({ q: 'entity:PRODUCT' });
   const { sessionId } = await ask('openai', withHistory);
   vendor.behave({ kind: 'answer', text: 'an answer that repeats it' });
@@ -161,7 +161,7 @@ test('answers from the change history are no context of clients that may not rea
   expect(vendor.requests.at(-1)?.text).toContain('repeats');
 });
 
-test('what the tool tells is cut to whole entries where it is too long', async () => {
+test('a result of the tool that is too long is cut to whole entries', async () => {
   const body = JSON.stringify({ text: 'x'.repeat(20_000) });
   for (let index = 0; index < 5; index += 1) {
     await server.call(`/schema/${tenant}/custom-entities/PRODUCT/instances`, {
@@ -174,9 +174,9 @@ test('what the tool tells is cut to whole entries where it is too long', async (
   askFor({ q: 'entity:PRODUCT type:create', size: 50 });
   const { status } = await ask('anthropic', withHistory);
   expect(status).toBe(200);
-  const told = JSON.stringify(vendor.requests[1]?.body);
-  expect(told).toContain('4 entries of this page were left out');
-  expect(told.length).toBeLessThan(70_000);
+  const secondRequest = JSON.stringify(vendor.requests[1]?.body);
+  expect(secondRequest).toContain('4 entries of this page were left out');
+  expect(secondRequest.length).toBeLessThan(70_000);
 });
 
 test('an entry that is too long alone is shown with its long values cut, and then with its first paths', async () => {
@@ -191,19 +191,19 @@ test('an entry that is too long alone is shown with its long values cut, and the
   await make('short', { price: 18 });
   askFor({ q: 'entity:PRODUCT type:create', size: 3 });
   expect((await ask('openai', withHistory)).status).toBe(200);
-  const told = JSON.parse(String(vendor.requests[1]?.body.messages?.find(({ role }) => role === 'tool')?.content));
-  expect(told.items).toHaveLength(3);
-  const [short, wide, long] = told.items;
+  const result = JSON.parse(String(vendor.requests[1]?.body.messages?.find(({ role }) => role === 'tool')?.content));
+  expect(result.items).toHaveLength(3);
+  const [short, wide, long] = result.items;
   expect(short.paths.price).toEqual({ after: 18 });
   expect(Object.keys(wide.paths).length).toBeGreaterThan(10);
   expect(wide.paths.field0).toEqual({ after: 'value 0' });
   expect(long.paths.price).toEqual({ after: 17 });
   expect(long.cut).toEqual(['text (100002 bytes)']);
-  expect(told.note).toContain('2 entries are too long');
-  expect(JSON.stringify(told).length).toBeLessThan(48 * 1024);
+  expect(result.note).toContain('2 entries are too long');
+  expect(JSON.stringify(result).length).toBeLessThan(48 * 1024);
 });
 
-describe('the query of a chat that nobody waits for any more ends in the database too', () => {
+describe('the query of an abandoned chat ends in the database too', () => {
   const chat = { agentId: 'openai', message: 'Who changed the price of product 17?' };
   const reading = async (q: string) => (await callAgentic(server, { tenant, token, path: q, method: 'GET' })).json();
 
@@ -233,13 +233,13 @@ describe('the query of a chat that nobody waits for any more ends in the databas
   test.each(['/chat', '/chat-stream'])('its client has gone: %s', async (path) => {
     await whileStuck('the client has gone', async (headers) => {
       const gone = new AbortController();
-      const asked = server
+      const answer = server
         .call(`/ai-service/${tenant}/agentic${path}`, { token: withHistory, signal: gone.signal, headers, json: chat })
         .then((response) => response.text())
         .catch((error: unknown) => error);
       return async () => {
         gone.abort();
-        expect(await asked).toMatchObject({ name: 'AbortError' });
+        expect(await answer).toMatchObject({ name: 'AbortError' });
       };
     });
   });
@@ -256,7 +256,7 @@ describe('the query of a chat that nobody waits for any more ends in the databas
   });
 });
 
-describe('a search of the history is a read of who chats', () => {
+describe('a search by the model is recorded as a read of the client that chats', () => {
   const q = 'entity:PRODUCT entityId:17';
   const readsOf = async (client: string) => {
     await server.context.countedReads.store();

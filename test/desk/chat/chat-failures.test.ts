@@ -72,10 +72,10 @@ test.each([
   expect(await logsOf(session['session-id'])).toMatchObject([{ severity: 'ERROR', cause }]);
 });
 
-test('what fails before a call leaves is logged as what it is, and not as given up by its client', async () => {
+test('a failure before the call is sent is logged as such, not as cancelled by the client', async () => {
   const sessionId = randomUUID();
   const credentials = { clientId: 'c', clientName: 'Jane Doe', scopes: [] };
-  const asked = {
+  const request = {
     tenant,
     agentId: 'desk',
     message: 'Hello',
@@ -85,7 +85,7 @@ test('what fails before a call leaves is logged as what it is, and not as given 
     credentials,
   };
   const fault = new Error('the database is away');
-  const running = server.context.agents.chats.run({ ...asked, beforeCall: () => Promise.reject(fault) });
+  const running = server.context.agents.chats.run({ ...request, beforeCall: () => Promise.reject(fault) });
   await expect(running).rejects.toBe(fault);
   const [log] = await logsOf(sessionId);
   expect(log).toMatchObject({ severity: 'ERROR', messages: [{ message: 'An internal error occurred.' }] });

@@ -19,7 +19,7 @@ test('requests of one session keep their order, sent at once to two processes', 
   for (let index = 0; index < 12; index += 1) {
     const on = index % 2 === 0 ? server : second;
     sent.push(chat({ agentId: 'desk', message: `m${index}` }, { 'session-id': sessionId }, on));
-    // Which of two comes first is told by when it comes to the service, not by when it was sent.
+    // Their order is that of their arrival at the service, not of their sending.
     await until(async () => (await turnsOf(sessionId)) === index + 1, 10);
   }
   for (const response of await Promise.all(sent)) expect(response.status).toBe(200);

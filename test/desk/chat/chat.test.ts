@@ -56,23 +56,23 @@ test('a chat answers an array of one, in a session that is made', async () => {
   expect(Number.isInteger(log?.durationMs)).toBe(true);
 });
 
-test('a request log is found by its requestId as well: an id comes first, and of several the newest', async () => {
-  const asked = { agentId: 'desk', message: 'Hello' };
+test('a request log is found by its requestId as well: an id takes precedence, and of several the newest', async () => {
+  const body = { agentId: 'desk', message: 'Hello' };
   const find = (id: string) => callAgentic(server, { tenant, token, path: `/logs/requests/${id}`, method: 'GET' });
   const sessionOf = async (response: Response) => ((await response.json()) as { sessionId: string }[])[0]?.sessionId;
-  await chat(asked, { 'x-request-id': 'twice' });
+  await chat(body, { 'x-request-id': 'twice' });
   const [older] = [await (await find('twice')).json()] as RequestLog[];
-  const newest = await sessionOf(await chat(asked, { 'x-request-id': 'twice' }));
+  const newest = await sessionOf(await chat(body, { 'x-request-id': 'twice' }));
   expect(await (await find('twice')).json()).toMatchObject({ requestId: 'twice', sessionId: newest });
   // The id of the older log is the requestId of another one.
-  await chat(asked, { 'x-request-id': older?.id ?? '' });
+  await chat(body, { 'x-request-id': older?.id ?? '' });
   expect(await (await find(older?.id ?? '')).json()).toEqual(older);
   expect((await find('never')).status).toBe(404);
   const sessions = await callAgentic(server, { tenant, token, path: '/logs/sessions/twice', method: 'GET' });
   expect(sessions.status).toBe(404);
 });
 
-test('what was said before in the session is the context, and the session log sums its requests', async () => {
+test('earlier messages of the session are the context, and the session log sums its requests', async () => {
   const session = { 'session-id': randomUUID().toUpperCase() };
   await putAgent(server, { tenant, token, id: 'helper' });
   for (const [agentId, message] of [
@@ -109,17 +109,17 @@ test('what was said before in the session is the context, and the session log su
   expect(log.duration).toBe(Math.ceil(log.durationMs / 1_000));
 });
 
-test('a session of one tenant is none of another', async () => {
+test('a session of one tenant does not exist in another', async () => {
   const sessionId = randomUUID();
   await chat({ agentId: 'desk', message: 'a secret of acme' }, { 'session-id': sessionId });
-  const other = await server.token('umbrella');
-  await putAgent(server, { tenant: 'umbrella', token: other, id: 'desk' });
-  const call = { tenant: 'umbrella', token: other, path: '/chat', headers: { 'session-id': sessionId } };
+  const umbrellaToken = await server.token('umbrella');
+  await putAgent(server, { tenant: 'umbrella', token: umbrellaToken, id: 'desk' });
+  const call = { tenant: 'umbrella', token: umbrellaToken, path: '/chat', headers: { 'session-id': sessionId } };
   expect((await callAgentic(server, call, { agentId: 'desk', message: 'what?' })).status).toBe(200);
   expect(vendor.requests.at(-1)?.text).toBe('what?');
 });
 
-test('the context is cut to what the model takes, oldest first and whole, and the log says so', async () => {
+test('the context is cut to the window of the model, oldest messages first and whole, and the log says so', async () => {
   const llmConfig = { provider: 'openai', model: 'm', apiKey: agentKey, contextTokens: 600, maxTokens: 100 };
   await putAgent(server, { tenant, token, id: 'small' }, { llmConfig });
   const session = { 'session-id': randomUUID() };
@@ -234,7 +234,7 @@ test('an unknown agent is 404, a disabled one 409, and a session id that is no U
   expect(vendor.requests).toEqual([]);
 });
 
-test('a chat by job is done by itself, once, with the answer in its job', async () => {
+test('a queued chat runs by itself, once, with the answer in its job', async () => {
   vendor.behave({ kind: 'answer', text: 'later', usage: { input: 5, output: 2 } });
   const response = await chat({ agentId: 'desk', message: 'do it' }, {}, server, '/chat-async');
   const { jobId } = (await response.json()) as { jobId: string };

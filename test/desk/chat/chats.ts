@@ -51,9 +51,9 @@ export async function startChats(): Promise<Chats> {
     server,
     token,
     async startBeside(options = {}) {
-      const other = await startTestServer({ environment, database: server.database, ...options });
-      others.push(other);
-      return other;
+      const second = await startTestServer({ environment, database: server.database, ...options });
+      others.push(second);
+      return second;
     },
     chat: (body, headers = {}, on = server, path = '/chat') => callAgentic(on, { tenant, token, path, headers }, body),
     async logsOf(sessionId) {
@@ -65,7 +65,7 @@ export async function startChats(): Promise<Chats> {
       vendor.requests.length = 0;
     },
     async close() {
-      for (const other of others) await other.close();
+      for (const started of others) await started.close();
       await server.close();
       await vendor.close();
     },

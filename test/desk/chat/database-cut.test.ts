@@ -25,7 +25,7 @@ afterAll(async () => {
   await vendor.close();
 });
 
-/** How a streamed chat ended: its status, or its last event; undefined where it ended without a word. */
+/** How a streamed chat ended: its status or last event; undefined where it closed without a final event. */
 async function chatEnds(): Promise<string | undefined> {
   const body = { agentId: 'desk', message: 'Hello' };
   const response = await callAgentic(server, { tenant, token, path: '/chat-stream' }, body);

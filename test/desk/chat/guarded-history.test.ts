@@ -64,7 +64,7 @@ const search = async (token: string, path: string, q: string, query: Record<stri
   return (await response.json()) as Seen[];
 };
 
-describe('a chat by job that asked the change history', () => {
+describe('a chat by job that searched the change history', () => {
   test('shows its answer in no view of jobs to clients without a changelog scope', async () => {
     askTheHistory();
     const id = await chatByJob(insider, 'Who made it?', randomUUID());
@@ -92,7 +92,7 @@ describe('a chat by job that asked the change history', () => {
     });
   });
 
-  test('lets nobody guess it by filters, totals or sorts', async () => {
+  test('does not reveal it by filters, totals or sorts', async () => {
     const ids: string[] = [];
     const sessionId = randomUUID();
     for (const answer of ['b', 'c', 'a']) {
@@ -100,7 +100,7 @@ describe('a chat by job that asked the change history', () => {
       ids.push(await chatByJob(insider, 'Who?', randomUUID()));
     }
     askTheHistory();
-    const told = await chatByJob(insider, 'Who?', sessionId);
+    const guardedId = await chatByJob(insider, 'Who?', sessionId);
     for (const q of [
       `response.0.message:"${secret} made the agent desk."`,
       `response.0.message:*${secret}*`,
@@ -110,13 +110,13 @@ describe('a chat by job that asked the change history', () => {
       `message:*${secret}*`,
       'message:exists',
     ]) {
-      expect((await list(insider, '/jobs', { q })).map(({ id }) => id)).toContain(told);
+      expect((await list(insider, '/jobs', { q })).map(({ id }) => id)).toContain(guardedId);
       expect(await list(outsider, '/jobs', { q })).toEqual([]);
       expect(await search(outsider, '/jobs', q)).toEqual([]);
       const counted = await get(outsider, `/jobs?${new URLSearchParams({ q })}`, { 'x-total-count': 'true' });
       expect(counted.headers.get('x-total-count')).toBe('0');
     }
-    expect((await search(outsider, '/jobs', 'response:missing')).map(({ id }) => id)).toContain(told);
+    expect((await search(outsider, '/jobs', 'response:missing')).map(({ id }) => id)).toContain(guardedId);
     const inOrder = async (token: string, sort: string) =>
       (await list(token, '/jobs', { sort })).map(({ id }) => id).filter((id) => ids.includes(id));
     const [b, c, a] = ids;
@@ -125,7 +125,7 @@ describe('a chat by job that asked the change history', () => {
     expect(await inOrder(outsider, 'response.0.message:DESC')).toEqual(ids.toSorted());
   });
 
-  test('guards the request too where it may quote what its session was told', async () => {
+  test('guards the request too where it may quote a guarded answer of its session', async () => {
     const sessionId = randomUUID();
     askTheHistory();
     await chat(insider, 'Who made it?', sessionId);
@@ -138,7 +138,7 @@ describe('a chat by job that asked the change history', () => {
     expect(await list(outsider, '/jobs', { q: `request:*${secret}*` })).toEqual([]);
   });
 
-  test('one that did not is shown whole, also of a client without the scope in a session that was told', async () => {
+  test('one that did not is shown whole, even of a client without the scope in a session with guarded answers', async () => {
     const sessionId = randomUUID();
     askTheHistory();
     await chat(insider, 'Who made it?', sessionId);
@@ -153,8 +153,8 @@ describe('a chat by job that asked the change history', () => {
   });
 });
 
-describe('what a model asked and found', () => {
-  test.each(['requests', 'sessions'])('is in the logs of %s only for clients with a changelog scope', async (kind) => {
+describe('queries of a model and their results', () => {
+  test.each(['requests', 'sessions'])('are in the logs of %s only for clients with a changelog scope', async (kind) => {
     const sessionId = randomUUID();
     askTheHistory();
     await chat(insider, 'Who made it?', sessionId);
@@ -181,7 +181,7 @@ describe('what a model asked and found', () => {
     }
   });
 
-  test('is no context of clients without the scope, also where it is quoted after it fits no more', async () => {
+  test('are left out of the context of clients without the scope, even where quoted once they no longer fit', async () => {
     const small = { provider: 'openai', model: 'm', apiKey: 'sk-small', contextTokens: 2_000, maxTokens: 16 };
     await putAgent(server, { tenant, token: await server.token(tenant), id: 'small' }, { llmConfig: small });
     const sessionId = randomUUID();
@@ -196,7 +196,7 @@ describe('what a model asked and found', () => {
   });
 });
 
-test('an export tells clients without a changelog scope that it is there, and not what it asked or found', async () => {
+test('clients without a changelog scope see that an export exists, and neither its query nor what it found', async () => {
   const call = (path: string, init?: RequestInit) => server.call(path, { ...init, token: insider });
   const id = await startExport(call, tenant, { q: `entity:agent actor:${secret}`, format: 'CSV' });
   expect(await endOfJob(call, tenant, id)).toMatchObject({ status: 'success', metadata: { entries: 1 } });

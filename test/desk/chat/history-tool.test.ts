@@ -19,9 +19,9 @@ test('a query that took too long comes back to the model, which can narrow it', 
 });
 
 test.each([
-  ['an error that nobody foresaw', new Error('the database is away')],
-  ['one that is known as internal', new AnnalsError('internal_service_error', 'An internal error occurred.')],
-])('a fault of the service is none that the model is told of: %s', async (_title, fault) => {
+  ['an unexpected error', new Error('the database is away')],
+  ['an internal error', new AnnalsError('internal_service_error', 'An internal error occurred.')],
+])('an error of the service rejects and does not reach the model: %s', async (_title, fault) => {
   await expect(runHistoryTool(() => Promise.reject(fault), call, chat)).rejects.toBe(fault);
 });
 
@@ -30,14 +30,14 @@ test.each([
   ['48 KiB', maxResultBytes, maxResultBytes],
   ['48 KiB, however much is left for the chat', maxResultBytes + 1, maxResultBytes],
 ])('a result has at most %s', async (_title, left, allowed) => {
-  const asked: number[] = [];
+  const limits: number[] = [];
   const ask: AskHistory = async (_tenant, { maxBytes }) => {
-    asked.push(maxBytes);
+    limits.push(maxBytes);
     return { text: '{}', shown: 0, left: 0, cut: 0, total: 0 };
   };
   await runHistoryTool(ask, call, { ...chat, room: { left, window: 1_000_000 } });
   await runHistoryTool(ask, call, { ...chat, room: { left: 1_000_000, window: left } });
-  expect(asked).toEqual([allowed, allowed]);
+  expect(limits).toEqual([allowed, allowed]);
 });
 
 test.each([
@@ -46,7 +46,7 @@ test.each([
   ['a query under another name', '{"query":"entity:order"}'],
   ['a query and something else', '{"q":"entity:order","filter":"type:create"}'],
   ['a query that is no text', '{"q":{"entity":"order"}}'],
-])('a call with %s is told its mistake, and nothing is asked', async (_title, input) => {
+])('a call with %s is answered with its mistake, and no query runs', async (_title, input) => {
   const ask: AskHistory = () => Promise.reject(new Error('asked'));
   const outcome = await runHistoryTool(ask, { ...call, input }, chat);
   expect(outcome).toMatchObject({ output: expect.stringContaining('The input must be'), fromHistory: false });

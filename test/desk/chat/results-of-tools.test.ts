@@ -7,7 +7,7 @@ import { maxResultBytes } from '../../../src/query/model-tool.ts';
 const call = { name: 'change-history', input: '{"q":"entity:order"}' };
 
 /**
- * Chats with a model that calls the tool so often, in answers of `toolLimits.calls`. Resolves with what it was given.
+ * Chats with a model that calls the tool so often, in answers of `toolLimits.calls`. Resolves with the results.
  */
 async function resultsOf(calls: number, askHistory: AskHistory, contextTokens = 1_000_000): Promise<string[]> {
   const rounds: ModelPrompt['messages'][] = [];
@@ -70,11 +70,11 @@ test.each([
     toolLimits.resultBytes % maxResultBytes,
     ...Array.from({ length: spared }, () => spared),
   ]);
-  const told = results.filter((result) => result.includes('The results of this chat have reached their 256 KiB.'));
-  expect(told).toHaveLength(1 - spared);
+  const exhausted = results.filter((result) => result.includes('The results of this chat have reached their 256 KiB.'));
+  expect(exhausted).toHaveLength(1 - spared);
 });
 
-test('results fit into the window of the model together, and beyond the model is told so', async () => {
+test('results fit into the window of the model together; further ones are replaced by a note', async () => {
   const window = 8_192;
   const allowed: number[] = [];
   const results = await resultsOf(

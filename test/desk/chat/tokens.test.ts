@@ -30,7 +30,7 @@ interface Log {
 let vendor: Vendor;
 let servers: TestServer[];
 let token: string;
-/** What the vendor has sent of its usage for calls with own keys, to clients that heard it out. */
+/** The usage that the vendor sent for calls on own keys, to clients that read to the end. */
 const sent = { input: 0, output: 0 };
 /** What the shared token is to be charged with at least. */
 const charged = { input: 0, output: 0 };
@@ -92,7 +92,7 @@ test('request logs, session logs, records of calls, what the vendor sent and wha
   expect(sum(requests.filter(({ triggerAgentId }) => triggerAgentId === 'shared'))).toEqual(used);
   expect(used.input).toBeGreaterThanOrEqual(charged.input);
   expect(used.output).toBeGreaterThanOrEqual(charged.output);
-  // What a day's use tells is both: the tokens of the tenant's own keys, and what counted against the quota.
+  // The use of a day is both: the tokens of the tenant's own keys, and what counted against the quota.
   const days = await first.context.usage.read(tenant, { first: dayOf(began), last: dayOf(Date.now()) });
   expect({
     input: days.reduce((total, day) => total + day.inputTokens, 0),
@@ -161,7 +161,7 @@ test('request logs, session logs, records of calls, what the vendor sent and wha
 const hanging = new Set<string>();
 const toolRounds = new Map<string, number>();
 
-/** A vendor of many moods, which counts what it has sent. */
+/** A vendor that answers and fails at random, and counts what it has sent. */
 function behave(request: VendorRequest): Behaviour {
   const message = /turn \d+ [a-z-]+(?!.*turn \d)/s.exec(request.text)?.[0] ?? '';
   const usage = { input: 1 + random.below(500), output: 1 + random.below(200) };
@@ -201,7 +201,7 @@ function counted(
 ): Behaviour {
   const { usage } = behaviour;
   if (behaviour.kind === 'answer') add(request, usage);
-  // What is cut tells in a stream what its first half told, and nothing in a body that is no JSON any more.
+  // A cut stream reports the usage of its first half; a cut body is no longer JSON and reports none.
   else if (request.streaming && request.format === 'anthropic') add(request, { input: usage.input, output: 1 }, false);
   else if (request.streaming && request.format === 'google') add(request, usage, false);
   return behaviour;

@@ -36,7 +36,7 @@ test(`an answer may have ${toolLimits.calls} tool calls`, async () => {
   expect(messages.filter((line) => line.startsWith('Tool round 1'))).toHaveLength(toolLimits.calls);
 });
 
-test('of 3,000 tool calls the first 16 are run, and the model is told of the others', async () => {
+test('of 3,000 tool calls the first 16 are run, and the model gets the number of the others', async () => {
   callTools([3_000]);
   const { status, messages } = await ask();
   expect(status).toBe(200);
@@ -47,7 +47,7 @@ test('of 3,000 tool calls the first 16 are run, and the model is told of the oth
   expect(sent).toMatchObject({ tool_calls: { length: toolLimits.calls } });
 });
 
-test('the results of a chat have 256 KiB together, and beyond the model is told so', async () => {
+test('the results of a chat have 256 KiB together; further ones are replaced by a note', async () => {
   // Two entries of 20 kB fit into each result, so eight results are well beyond.
   callTools([4, 4, 4]);
   const { status, messages } = await ask();

@@ -22,7 +22,7 @@ const environment = {
   ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared-token-of-the-service',
 };
 const server = closeAfterAll(await startTestServer({ environment }));
-/** The same, but for its patience with vendors and with others' reservations. */
+/** The same, with shorter time-outs for vendors and for reservations of others. */
 const hasty = closeAfterAll(
   await startTestServer({
     environment,
@@ -49,7 +49,7 @@ test.each([
   ['cut in the middle', { kind: 'cut' }, 502, 'provider_error', whole],
   ['not JSON', { kind: 'garbage' }, 502, 'provider_error', whole],
   ['slower than the limit', { kind: 'hang' }, 504, 'provider_timeout', whole],
-] as const)('%s: what the client is told, and what is charged', async (_what, behaviour, status, type, used) => {
+] as const)('%s: the error that the client gets, and the charge', async (_what, behaviour, status, type, used) => {
   const tenant = await newTenant(server);
   vendor.behave(behaviour);
   const answer = await complete(behaviour.kind === 'hang' ? hasty : server, tenant);
@@ -74,7 +74,7 @@ test.each([
   expect(await usageOf(server, tenant)).toMatchObject({ used: counted, reserved: nothing });
 });
 
-test('usage larger than asked is settled as reported, and logged', async () => {
+test('usage above the cap is settled as reported, and logged', async () => {
   const tenant = await newTenant(server);
   vendor.behave({ kind: 'answer', usage: { input: 5_000, output: 7_000 } });
   expect((await complete(server, tenant)).status).toBe(200);
@@ -143,7 +143,7 @@ test('a call that would fit once another has settled waits its turn', async () =
 test('a wait beyond the limit is 503 with Retry-After', async () => {
   const tenant = await newTenant(server);
   await use(tenant, { input: 0, output: quotaLimits.output - 50 });
-  const held = await reserveTokens(server.context.completions.quota, {
+  const reservation = await reserveTokens(server.context.completions.quota, {
     tenant,
     call: callStart(),
     input: 1,
@@ -153,13 +153,13 @@ test('a wait beyond the limit is 503 with Retry-After', async () => {
   const response = await postCompletion(hasty, tenant);
   expect(response.status).toBe(503);
   expect(response.headers.get('retry-after')).toBe('5');
-  await held.settle(endedCall('none'));
+  await reservation.settle(endedCall('none'));
   expect((await complete(server, tenant)).status).toBe(200);
 });
 
-test('what the database does not take at once is settled later, and the answer does not wait for it', async () => {
+test('a settlement that the database refuses is retried later, and the answer does not wait for it', async () => {
   const tenant = await newTenant(server);
-  const held = await reserveTokens(server.context.completions.quota, {
+  const reservation = await reserveTokens(server.context.completions.quota, {
     tenant,
     call: callStart(),
     input: 10,
@@ -168,7 +168,7 @@ test('what the database does not take at once is settled later, and the answer d
   });
   const { pool } = server.database;
   await pool.query('alter function completion_quota_apply rename to completion_quota_apply_away');
-  await held.settle(endedCall({ inputTokens: 3, outputTokens: 4 }));
+  await reservation.settle(endedCall({ inputTokens: 3, outputTokens: 4 }));
   await pool.query('alter function completion_quota_apply_away rename to completion_quota_apply');
   await eventually(() => usageOf(server, tenant)).toMatchObject({
     used: { inputTokens: 3, outputTokens: 4 },
@@ -176,7 +176,7 @@ test('what the database does not take at once is settled later, and the answer d
   });
 });
 
-/** As if earlier calls had used so much. */
+/** Records usage as if of earlier calls. */
 async function use(tenant: string, { input, output }: { input: number; output: number }): Promise<void> {
   await server.database.pool.query(
     `insert into completion_quota as q (tenant, input_used, output_used) values ($1, $2, $3)

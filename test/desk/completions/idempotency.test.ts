@@ -9,8 +9,8 @@ import { startVendor } from '../../support/vendor/vendor-server.ts';
 const vendor = closeAfterAll(await startVendor());
 const environment = { OPENAI_BASE_URL: vendor.baseUrl, ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared' };
 const server = closeAfterAll(await startTestServer({ environment }));
-/** Another process of the same installation, as far as anybody can tell from outside. */
-const other = closeAfterAll(await startTestServer({ environment, database: server.database }));
+/** Another process of the same installation, as far as can be seen from outside. */
+const secondServer = closeAfterAll(await startTestServer({ environment, database: server.database }));
 const token = await server.token('acme');
 
 beforeEach(() => {
@@ -24,7 +24,7 @@ test('a repeat gives the same result from any process, without a second call and
   const first = await send('repeat');
   expect(first).toEqual({ status: 200, body: { id: 'x', result: 'answer 1', finishReason: 'stop' } });
   expect(await send('repeat')).toEqual(first);
-  expect(await send('repeat', { on: other })).toEqual(first);
+  expect(await send('repeat', { on: secondServer })).toEqual(first);
   expect(vendor.requests).toHaveLength(1);
   expect(await used()).toEqual({ inputTokens: before.inputTokens + 7, outputTokens: before.outputTokens + 3 });
 });
@@ -53,10 +53,10 @@ test('a body that is read in a thread is repeated like a short one', async () =>
   expect(vendor.requests).toHaveLength(1);
 });
 
-test('repeats that come while the first is under way wait for it, in every process', async () => {
+test('concurrent repeats wait for the first, in every process', async () => {
   vendor.behave({ kind: 'answer', text: 'the one', delay: 300 });
   const answers = await Promise.all(
-    Array.from({ length: 12 }, (_, index) => send('together', { on: index % 2 === 0 ? server : other })),
+    Array.from({ length: 12 }, (_, index) => send('together', { on: index % 2 === 0 ? server : secondServer })),
   );
   expect(answers).toEqual(Array(12).fill({ status: 200, body: { id: 'x', result: 'the one', finishReason: 'stop' } }));
   expect(vendor.requests).toHaveLength(1);
@@ -78,22 +78,22 @@ test('the keys of two clients are different keys, and those of two tenants', asy
   expect((await send('mine', { by: stranger, tenant: 'rival' })).body).toMatchObject({ result: 'answer 3' });
 });
 
-test('a failure is shared by those who waited for it, and a later repeat starts over', async () => {
+test('a failure is shared by the requests that waited for it, and a later repeat starts over', async () => {
   vendor.behave({ kind: 'status', status: 500 });
   const status = async (on: TestServer) => (await send('failing', { on })).status;
   expect(await status(server)).toBe(502);
 
   let calls = 0;
-  const { promise: after, resolve: goOn } = Promise.withResolvers<void>();
+  const { promise: after, resolve: proceed } = Promise.withResolvers<void>();
   vendor.behave(() => (++calls === 1 ? { kind: 'cut', after } : { kind: 'answer', text: 'at last' }));
   const first = status(server);
   await eventually(() => calls).toBe(1);
-  const asked = recordStatements(...other.context.pool.pools);
-  const second = status(other);
-  // A request that looks again has met the one that is under way.
-  const looks = () => asked.filter(({ text }) => /^select .* from "completion_request"/.test(text)).length;
-  await eventually(looks).toBeGreaterThan(1);
-  goOn();
+  const statements = recordStatements(...secondServer.context.pool.pools);
+  const second = status(secondServer);
+  // A request that queries again waits for the one under way.
+  const queries = () => statements.filter(({ text }) => /^select .* from "completion_request"/.test(text)).length;
+  await eventually(queries).toBeGreaterThan(1);
+  proceed();
   expect(await second).toBe(502);
   expect(await first).toBe(502);
   expect(calls).toBe(1);
@@ -101,7 +101,7 @@ test('a failure is shared by those who waited for it, and a later repeat starts 
 });
 
 test('a client that goes away does not abort such a call, and its repeat gets the result', async () => {
-  const { promise: after, resolve: goOn } = Promise.withResolvers<void>();
+  const { promise: after, resolve: proceed } = Promise.withResolvers<void>();
   vendor.behave({ kind: 'answer', text: 'still here', after });
   const before = vendor.abandoned.length;
   const controller = new AbortController();
@@ -109,8 +109,8 @@ test('a client that goes away does not abort such a call, and its repeat gets th
   await eventually(() => vendor.requests.length).toBe(1);
   controller.abort();
   expect(await gone).toBe('gone');
-  const repeat = send('leaving', { on: other });
-  setTimeout(goOn, 300);
+  const repeat = send('leaving', { on: secondServer });
+  setTimeout(proceed, 300);
   expect((await repeat).body).toMatchObject({ result: 'still here' });
   expect(vendor.requests).toHaveLength(1);
   expect(vendor.abandoned).toHaveLength(before);
@@ -118,20 +118,20 @@ test('a client that goes away does not abort such a call, and its repeat gets th
 
 test('a server that closes finishes such a call, though its client has gone', async () => {
   const closing = await startTestServer({ environment, database: server.database });
-  const { promise: after, resolve: goOn } = Promise.withResolvers<void>();
+  const { promise: after, resolve: proceed } = Promise.withResolvers<void>();
   vendor.behave({ kind: 'answer', text: 'to the end', after });
   const controller = new AbortController();
   const gone = send('closing', { on: closing, signal: controller.signal }).catch(() => 'gone');
   await eventually(() => vendor.requests.length).toBe(1);
   controller.abort();
   expect(await gone).toBe('gone');
-  setTimeout(goOn, 300);
+  setTimeout(proceed, 300);
   await closing.close();
   expect((await send('closing')).body).toMatchObject({ result: 'to the end' });
   expect(vendor.requests).toHaveLength(1);
 });
 
-test('what a dead process left under way is started over once its lease has ended', async () => {
+test('a request that a dead process left unfinished starts over once its lease has ended', async () => {
   await send('dead');
   const { pool } = server.database;
   await pool.query("update completion_request set state = 'running', outcome = null where key_hash = sha256('dead')");

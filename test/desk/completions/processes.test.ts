@@ -33,7 +33,7 @@ const start = wholeQuota
     { input: quotaLimits.input - 40_000, output: quotaLimits.output - 15_000 };
 
 let secret: string;
-/** What the vendor has counted so far, and what of it the clients have had answers for. */
+/** What the vendor has counted so far, and the part of it that clients got answers for. */
 let counted: { input: number; output: number };
 let answered: { input: number; output: number };
 
@@ -65,7 +65,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-test('from several processes the quota is used up to its last token, and never beyond, and the records of calls tell it', {
+test('from several processes the quota is used up to its last token, and never beyond, and the records of calls agree', {
   timeout: 300_000,
 }, async () => {
   const { tenant, token } = await newTenant('whole');
@@ -176,7 +176,7 @@ async function complete(baseUrl: string, tenant: string, token: string): Promise
   return response.status;
 }
 
-/** A stream, of which most clients leave after random bytes, some before the first one. */
+/** A stream that most clients leave after random bytes, some before the first one. */
 async function stream(baseUrl: string, tenant: string, token: string): Promise<number> {
   const gone = new AbortController();
   const leaves = random.below(4);
@@ -196,9 +196,9 @@ async function stream(baseUrl: string, tenant: string, token: string): Promise<n
       bytes -= part.length;
       if (bytes <= 0) gone.abort();
     }
-    const told = /"(?:prompt_tokens|inputTokens)":(\d+),"(?:completion_tokens|outputTokens)":(\d+)/.exec(text);
-    answered.input += Number(told?.[1] ?? 0);
-    answered.output += Number(told?.[2] ?? 0);
+    const reported = /"(?:prompt_tokens|inputTokens)":(\d+),"(?:completion_tokens|outputTokens)":(\d+)/.exec(text);
+    answered.input += Number(reported?.[1] ?? 0);
+    answered.output += Number(reported?.[2] ?? 0);
     return response.status;
   } catch (error) {
     if (gone.signal.aborted) return left;
@@ -276,7 +276,7 @@ async function drainsEnd(): Promise<void> {
   }
 }
 
-/** What the records of the tenant's calls tell. */
+/** The sums of the tenant's call records. */
 async function recorded(tenant: string): Promise<{ input: number; output: number } | undefined> {
   const { rows } = await database.pool.query<{ input: number; output: number }>(
     'select sum(input_tokens)::bigint as input, sum(output_tokens)::bigint as output from call_record where tenant = $1',

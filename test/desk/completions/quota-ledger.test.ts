@@ -9,7 +9,7 @@ import type {
 } from '../../../src/desk/completions/quota-store.ts';
 import { eventually } from '../../support/server/patience.ts';
 
-/** A database whose every answer the test gives by hand. */
+/** A database whose answers the test controls. */
 function handWorked() {
   const applied: { tenant: string; batch: LedgerBatch; answer: PromiseWithResolvers<Decision[]> }[] = [];
   const sent: { tenant: string; sendings: readonly Sending[]; answer: PromiseWithResolvers<boolean[]> }[] = [];

@@ -54,26 +54,26 @@ test('a plain account of any calls, one after another or overlapping, agrees wit
       const tenant = await newTenant();
       const used = { input: 0, output: 0 };
       const open: { reservation: Reservation; step: (typeof steps)[number]; input: number }[] = [];
-      for (const one of steps) {
+      for (const planned of steps) {
         const reserved = {
           input: open.reduce((sum, { input }) => sum + input, 0),
           output: open.reduce((sum, { reservation }) => sum + reservation.output, 0),
         };
-        const sends = one.end !== 'dead before it was sent';
-        const outcome = await reserve(tenant, one, { sends, isLeaving: sends && one.leaving });
-        const cap = Math.min(one.output, quotaLimits.output - used.output);
-        if (used.input + one.input > quotaLimits.input || used.output + 16 > quotaLimits.output) {
+        const sends = planned.end !== 'dead before it was sent';
+        const outcome = await reserve(tenant, planned, { sends, isLeaving: sends && planned.leaving });
+        const cap = Math.min(planned.output, quotaLimits.output - used.output);
+        if (used.input + planned.input > quotaLimits.input || used.output + 16 > quotaLimits.output) {
           expect(outcome).toBe('quota_exceeded');
         } else if (
-          used.input + reserved.input + one.input > quotaLimits.input ||
+          used.input + reserved.input + planned.input > quotaLimits.input ||
           used.output + reserved.output + cap > quotaLimits.output
         ) {
           expect(outcome).toBe('service_unavailable');
         } else {
           expect(outcome).toMatchObject({ output: cap });
-          if (typeof outcome === 'object') open.push({ reservation: outcome, step: one, input: one.input });
+          if (typeof outcome === 'object') open.push({ reservation: outcome, step: planned, input: planned.input });
         }
-        if (one.late) continue;
+        if (planned.late) continue;
         for (const { reservation, step: ended, input } of open.splice(0)) {
           const tokens = await end(tenant, reservation, ended.end, input);
           used.input += tokens.input;
@@ -101,12 +101,12 @@ test('many at once never reserve more than there is, and all that fits is used',
 });
 
 describe('a reservation that is made when its call leaves', () => {
-  const one = { input: 10, output: 20 };
-  /** A tenant whose last call got all that it wanted. */
+  const small = { input: 10, output: 20 };
+  /** A tenant whose last call got all that it requested. */
   const ample = async () => {
     const tenant = await newTenant();
-    expect(leavingOf(tenant, one)).toBe(undefined);
-    const first = await reserve(tenant, one);
+    expect(leavingOf(tenant, small)).toBe(undefined);
+    const first = await reserve(tenant, small);
     if (typeof first === 'object') await first.settle(endedCall('none'));
     return tenant;
   };
@@ -120,7 +120,7 @@ describe('a reservation that is made when its call leaves', () => {
 
   test('is there once it is sent, outlives its call, and is settled as others are', async () => {
     const tenant = await ample();
-    const leaving = leavingOf(tenant, one);
+    const leaving = leavingOf(tenant, small);
     expect(leaving?.output).toBe(20);
     expect(await rowsOf(tenant)).toEqual([]);
     expect(await leaving?.send()).toBe(true);
@@ -134,16 +134,16 @@ describe('a reservation that is made when its call leaves', () => {
 
   test('takes nothing where its call does not leave', async () => {
     const tenant = await ample();
-    const leaving = leavingOf(tenant, one);
+    const leaving = leavingOf(tenant, small);
     expect(await leaving?.settle(endedCall('none'))).toEqual({ input: 0, output: 0 });
     expect(await quota.state(tenant)).toEqual({ used: { input: 0, output: 0 }, reserved: { input: 0, output: 0 } });
   });
 
   test('is charged in full where its process dies', async () => {
     const tenant = await ample();
-    await leavingOf(tenant, one)?.send();
+    await leavingOf(tenant, small)?.send();
     await endLeases(tenant);
-    expect(await quota.state(tenant)).toEqual({ used: one, reserved: { input: 0, output: 0 } });
+    expect(await quota.state(tenant)).toEqual({ used: small, reserved: { input: 0, output: 0 } });
   });
 
   test('whose answer was lost on the way back is given back', async () => {
@@ -165,12 +165,12 @@ describe('a reservation that is made when its call leaves', () => {
     ['one more', { output: quotaLimits.output + 1 }, false],
     ['the last token of input', { input: quotaLimits.input }, true],
     ['one more', { input: quotaLimits.input + 1 }, false],
-  ])('gets %s of the quota: %j', async (_, wanted, leaves) => {
+  ])('gets %s of the quota: %j', async (_, override, leaves) => {
     const tenant = await ample();
-    expect(await leavingOf(tenant, { ...one, ...wanted })?.send()).toBe(leaves);
+    expect(await leavingOf(tenant, { ...small, ...override })?.send()).toBe(leaves);
     expect(await rowsOf(tenant)).toHaveLength(leaves ? 1 : 0);
-    // After one that did not get all, calls reserve before they leave for a while.
-    expect(leavingOf(tenant, one) !== undefined).toBe(leaves);
+    // After a call that did not get all, calls reserve before they leave for a while.
+    expect(leavingOf(tenant, small) !== undefined).toBe(leaves);
   });
 
   test('is not made beside a budget, or a reservation whose lease has ended', async () => {
@@ -180,16 +180,16 @@ describe('a reservation that is made when its call leaves', () => {
          values ($1, 'b', 1, '{}', '{}', 'all', '', 'day', 1000000)`,
       [limited],
     );
-    await reserve(expired, one);
+    await reserve(expired, small);
     await endLeases(expired);
-    for (const tenant of [limited, expired]) expect(await leavingOf(tenant, one)?.send()).toBe(false);
+    for (const tenant of [limited, expired]) expect(await leavingOf(tenant, small)?.send()).toBe(false);
     expect([(await rowsOf(limited)).length, (await rowsOf(expired)).length]).toEqual([0, 1]);
   });
 
   test('many at once never reserve more than there is', async () => {
     const tenant = await ample();
-    const wanted = { input: 100, output: 40_000 };
-    const leave = () => reserve(tenant, wanted, { isLeaving: true });
+    const amount = { input: 100, output: 40_000 };
+    const leave = () => reserve(tenant, amount, { isLeaving: true });
     const outcomes = await Promise.all(Array.from({ length: 40 }, leave));
     expect(outcomes.filter((outcome) => typeof outcome === 'object')).toHaveLength(25);
     expect(await quota.state(tenant)).toMatchObject({ reserved: { input: 2_500, output: 1_000_000 } });
@@ -284,7 +284,7 @@ test('a reservation whose process died before the call was sent is given back wh
       maxWait: 100,
       unsentLease: 0,
     });
-    const held = await reserveTokens(hasty, {
+    const reservation = await reserveTokens(hasty, {
       tenant,
       call: callStart(),
       input: 10,
@@ -301,18 +301,18 @@ test('a reservation whose process died before the call was sent is given back wh
     const reserved = { input_reserved: 0, output_reserved: ask === 'reserve' ? 16 : 0 };
     expect(rows[0]).toEqual({ input_used: 0, output_used: 0, ...reserved });
     // What was given back may belong to another call now, so this one must not leave.
-    expect(await held.send()).toBe(false);
-    await held.settle(endedCall('unknown'));
+    expect(await reservation.send()).toBe(false);
+    await reservation.settle(endedCall('unknown'));
     expect((await quota.state(tenant)).used).toEqual({ input: 0, output: 0 });
   }
 });
 
 test('a reservation that is sent outlives the short lease, and is sent once', async () => {
   const tenant = await newTenant();
-  const held = await reserve(tenant, { input: 10, output: 20 }, { sends: false });
-  if (typeof held !== 'object') throw new Error('not reserved');
+  const reservation = await reserve(tenant, { input: 10, output: 20 }, { sends: false });
+  if (typeof reservation !== 'object') throw new Error('not reserved');
   const [{ now }] = (await database.pool.query('select clock_timestamp()::text as now')).rows;
-  expect([await held.send(), await held.send()]).toEqual([true, false]);
+  expect([await reservation.send(), await reservation.send()]).toEqual([true, false]);
   // Beyond the longest call by what its answer may take to be stored.
   const { rows } = await database.pool.query(
     `select sent, expires_at >= $2::timestamptz + interval '90 s' as outlives from completion_reservation where tenant = $1`,
@@ -323,11 +323,13 @@ test('a reservation that is sent outlives the short lease, and is sent once', as
   expect(await quota.state(tenant)).toEqual({ used: { input: 10, output: 20 }, reserved: { input: 0, output: 0 } });
 });
 
-test('of many that are sent while their leases end, each is either charged or not sent', async () => {
+test('of many reservations that are sent while their leases end, each is either charged or not sent', async () => {
   const tenant = await newTenant();
-  const one = { input: 10, output: 20 };
-  const held = await Promise.all(Array.from({ length: 60 }, () => reserve(tenant, one, { sends: false })));
-  const sending = held.map(async (reservation) => typeof reservation === 'object' && (await reservation.send()));
+  const amount = { input: 10, output: 20 };
+  const reservations = await Promise.all(Array.from({ length: 60 }, () => reserve(tenant, amount, { sends: false })));
+  const sending = reservations.map(
+    async (reservation) => typeof reservation === 'object' && (await reservation.send()),
+  );
   const ending = Array.from({ length: 5 }, async () => {
     await database.pool.query(
       'update completion_reservation set expires_at = now() where tenant = $1 and not sent and right(reservation::text, 1) < $2',
@@ -384,17 +386,17 @@ test('a reservation whose answer was lost on the way back is given back', async 
   expect(await quota.state(tenant)).toEqual({ used: { input: 0, output: 0 }, reserved: { input: 0, output: 0 } });
 });
 
-test('of figures of which one is missing, that one is charged as reserved', async () => {
+test('a missing figure is charged as reserved, and the other as reported', async () => {
   const tenant = await newTenant();
   const reservation = await reserve(tenant, { input: 10, output: 20 });
   if (typeof reservation === 'object') await reservation.settle(endedCall({ inputTokens: undefined, outputTokens: 4 }));
   expect((await quota.state(tenant)).used).toEqual({ input: 10, output: 4 });
 });
 
-test('what one tenant uses another has still', async () => {
-  const [one, other] = [await newTenant(), await newTenant()];
-  await reserve(one, { input: 1, output: 1_000_000 });
-  expect(await quota.state(other)).toEqual({ used: { input: 0, output: 0 }, reserved: { input: 0, output: 0 } });
+test("what one tenant uses leaves another tenant's quota untouched", async () => {
+  const [tenant, otherTenant] = [await newTenant(), await newTenant()];
+  await reserve(tenant, { input: 1, output: 1_000_000 });
+  expect(await quota.state(otherTenant)).toEqual({ used: { input: 0, output: 0 }, reserved: { input: 0, output: 0 } });
 });
 
 test('the input bound is bytes, 16 a message and 64, and counts tools, formats, images, calls and results', () => {

@@ -140,7 +140,7 @@ test('a client that leaves: on the shared token the answer is read on, and settl
 
 test('a client that has left before its call leaves: nothing is sent, and all is given back', async () => {
   const tenant = await newTenant(server);
-  const asked = {
+  const request = {
     tenant,
     origin: { operation: 'completion', clientId: 'x' },
     own: undefined,
@@ -149,7 +149,7 @@ test('a client that has left before its call leaves: nothing is sent, and all is
     signal: AbortSignal.abort(),
     drains: true,
   } as const;
-  await expect(patient.context.completions.caller.call(asked, { onText: () => {} })).rejects.toThrow('aborted');
+  await expect(patient.context.completions.caller.call(request, { onText: () => {} })).rejects.toThrow('aborted');
   expect(vendor.requests).toEqual([]);
   expect((await patient.context.completions.quota.state(tenant)).used).toEqual({ input: 0, output: 0 });
 });
@@ -189,8 +189,8 @@ test('with an Idempotency-Key the answer is read to its end, and a repeat has do
   });
   expect(await plain.json()).toMatchObject({ result: 'one two three' });
   expect(vendor.requests).toHaveLength(1);
-  const other = { messages: [{ role: 'USER', content: 'another' }] };
-  expect((await open(tenant, { key: 'k-1', body: other })).status).toBe(409);
+  const otherBody = { messages: [{ role: 'USER', content: 'another' }] };
+  expect((await open(tenant, { key: 'k-1', body: otherBody })).status).toBe(409);
 });
 
 test('calls that are read on keep their places: of one tenant 32 are under way, and the next waits', async () => {
@@ -216,7 +216,7 @@ test('calls that are read on keep their places: of one tenant 32 are under way, 
 
 const leavers = trials(24);
 
-test(`${leavers} clients that leave at random bytes: the quota is what the vendor has counted, and the records tell it`, async () => {
+test(`${leavers} clients that leave at random bytes: the quota is what the vendor has counted, and the records agree`, async () => {
   const tenant = await newTenant(server);
   const counted = { calls: 0, input: 0, output: 0 };
   vendor.behave(() => {
@@ -230,7 +230,7 @@ test(`${leavers} clients that leave at random bytes: the quota is what the vendo
     return { kind: 'events', events, every: random.below(12) };
   });
   let left = 0;
-  const one = async (path: string, body: object) => {
+  const leaveEarly = async (path: string, body: object) => {
     const gone = new AbortController();
     const response = await patient.call(path, { token: await tokenOf(tenant), signal: gone.signal, json: body });
     let bytes = random.below(900);
@@ -248,8 +248,8 @@ test(`${leavers} clients that leave at random bytes: the quota is what the vendo
   await Promise.all(
     Array.from({ length: leavers }, (_, index) =>
       index % 2 === 0
-        ? one(`/ai-service/${tenant}/completions-stream`, { messages })
-        : one(`/openai/${tenant}/v1/chat/completions`, openai),
+        ? leaveEarly(`/ai-service/${tenant}/completions-stream`, { messages })
+        : leaveEarly(`/openai/${tenant}/v1/chat/completions`, openai),
     ),
   );
   await eventually(() => used(tenant)).toEqual({ inputTokens: counted.input, outputTokens: counted.output });

@@ -33,7 +33,7 @@ interface Tokens {
   output: number;
 }
 
-/** Pico-dollars, as the record of such a call has them. Undefined: nobody knows. */
+/** Pico-dollars, as the record of such a call has them; undefined if unknown. */
 function costsOf(calls: readonly { price: CallPrice | undefined; tokens: Tokens }[]): (bigint | undefined)[] {
   return calls.map(({ price, tokens: { input, cached, written, output } }) =>
     costOfCall(price, { inputTokens: input, cachedTokens: cached, cacheWriteTokens: written, outputTokens: output }),

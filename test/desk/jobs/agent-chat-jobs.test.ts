@@ -64,7 +64,7 @@ describe('a chat that is a job', () => {
     expect(seen).toEqual(['after']);
   });
 
-  test('that fails ends with what the client is told, and with nothing of the inside', async () => {
+  test('that fails ends with the error for the client, and without internals', async () => {
     const jobs = await workWith(async ({ message }) => {
       if (message === 'refused') throw new AnnalsError('insufficient_permissions', 'You may not.');
       if (message === 'disabled') throw new AnnalsError('conflict_resource', 'The agent is disabled.');
@@ -87,10 +87,10 @@ describe('a chat that is a job', () => {
     expect(JSON.stringify(broken)).not.toContain('secret');
   });
 
-  test('whose process died after the call began ends as a failure, and is not asked again', async () => {
-    let asked = 0;
+  test('whose process died after the call began ends as a failure, and is not run again', async () => {
+    let calls = 0;
     const jobs = await workWith(async () => {
-      asked += 1;
+      calls += 1;
       return { message: '', response: null, fromHistory: false };
     });
     const id = await inTransaction(database.db, async (transaction) => {
@@ -100,10 +100,10 @@ describe('a chat that is a job', () => {
     });
     const job = await ended(jobs, id);
     expect(job).toMatchObject({ status: 'failure', metadata: { error: { type: 'provider_error' } } });
-    expect(asked).toBe(0);
+    expect(calls).toBe(0);
   });
 
-  test('that has asked nobody yet is handed back when its process ends, and run by another', async () => {
+  test('whose call has not begun is handed back when its process ends, and run by another', async () => {
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
     const first = await open(async (_chat, { signal }) => {
       begin();
@@ -134,7 +134,7 @@ describe('a chat that is a job', () => {
     await expect(jobs.find(reader, id)).rejects.toMatchObject({ type: 'resource_not_found' });
   });
 
-  test('whose worker is not heard of any more is handed out again, and not before', async () => {
+  test('whose worker has fallen silent is handed out again, and not before', async () => {
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
     const { promise: ending, resolve: end } = Promise.withResolvers<void>();
     let runs = 0;
@@ -157,7 +157,7 @@ describe('a chat that is a job', () => {
       await sleep(50);
     }
     expect(await ended(jobs, id)).toMatchObject({ status: 'success', response: 2 });
-    // What the first of them comes to does not count any more.
+    // The outcome of the first no longer counts.
     end();
     await letOthersWork(100);
     expect(JSON.parse(await jobs.find(reader, id))).toMatchObject({ response: 2 });

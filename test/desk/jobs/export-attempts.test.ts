@@ -31,15 +31,15 @@ await createTenant(database.db, tenant);
 beforeEach(async () => {
   jobs += 1;
   id = `00000000-0000-4000-8000-${String(jobs).padStart(12, '0')}`;
-  const asked = { q: '', format: 'NDJSON' as const, requestId: id, clientId: 'c' };
-  const input = { ...asked, askedAt: now };
+  const request = { q: '', format: 'NDJSON' as const, requestId: id, clientId: 'c' };
+  const input = { ...request, askedAt: now };
   await inTransaction(database.db, (transaction) =>
-    insertJob(transaction, tenant, { document: exportDocument(id, now, asked), input }),
+    insertJob(transaction, tenant, { document: exportDocument(id, now, request), input }),
   );
 });
 
 describe('the file of an export that is taken up again', () => {
-  test('has nothing of the attempt before where the export starts over', async () => {
+  test('has nothing of the previous attempt where the export starts over', async () => {
     await attempt(await taken(), [piece('old 1\n', true), piece('old 2\n')], 'cut');
     expect(await fileOf(id)).toBe('old 1\nold 2\n');
     await attempt(await taken(), [piece('new 1\n', true), piece('new 2\n')]);
@@ -55,7 +55,7 @@ describe('the file of an export that is taken up again', () => {
     expect((await documentOf(id)).metadata).toMatchObject({ entries: 0, bytes: 0 });
   });
 
-  test('continues after the pieces of the attempt before where the export continues', async () => {
+  test('continues after the pieces of the previous attempt where the export continues', async () => {
     await attempt(await taken(), [piece('1\n', true), piece('2\n')], 'cut');
     await attempt(await taken(), [piece('3\n')]);
     expect(await fileOf(id)).toBe('1\n2\n3\n');
@@ -112,7 +112,7 @@ describe('a job that takes its processes down with it', () => {
   test.each([
     [25, 'success'],
     [26, 'failure'],
-  ])('taken up %d times without getting on, it ends with a %s', async (times, status) => {
+  ])('taken up %d times without progress, it ends with a %s', async (times, status) => {
     await database.pool.query('update job set stalled = $1 where id = $2', [times - 1, id]);
     const exportHistory: ExportHistory = { check: () => {}, run: async () => {} };
     const runChat = () => Promise.reject(new Error('nobody chats here'));
@@ -123,7 +123,7 @@ describe('a job that takes its processes down with it', () => {
   });
 });
 
-/** Taken up by another worker: the one before it, if there was one, is not heard of any more. */
+/** Taken up by another worker: the previous one, if any, is lost. */
 async function taken(): Promise<TakenJob> {
   await database.db.deleteFrom('job').where('id', '!=', id).execute();
   await database.db
@@ -137,12 +137,12 @@ async function taken(): Promise<TakenJob> {
   return job;
 }
 
-/** Runs the export with these pieces; it is to end, or to fail as told once they are in the file. */
+/** Runs the export with these pieces; once they are in the file it ends, or fails as specified. */
 async function attempt(job: TakenJob, pieces: readonly ExportPiece[], failure?: 'cut' | typeof JobLost): Promise<void> {
   const exportHistory: ExportHistory = {
     check: () => {},
     async run(_request, take) {
-      for (const one of pieces) await take(one);
+      for (const next of pieces) await take(next);
       if (failure === 'cut') throw new Error('cut');
       await nextTurn();
     },

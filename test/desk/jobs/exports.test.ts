@@ -25,7 +25,7 @@ const always = 'occurredAt:>="1970-01-01T00:00:00Z"';
 const regexes = new RegexMatcherPool();
 const server = closeAfterAll(await startTestServer({ clock: { now: () => now } }));
 const dictionaries = new DictionaryCache(server.context.pool);
-// Pieces of a few lines: whatever can be between two pieces is.
+// Pieces of a few lines, so that every boundary between pieces occurs.
 const exports = createExportHistory({ db: server.context.db, regexes, now: () => now, dictionaries, pieceBytes: 500 });
 
 describe('the file of an export', () => {
@@ -43,13 +43,13 @@ describe('the file of an export', () => {
         if (fold) await foldHistory(server.context.db, 'law');
       }
       for (const { text: q } of queries) {
-        const wanted = await itemsOfQuery(call, 'law', q);
+        const items = await itemsOfQuery(call, 'law', q);
         const pieces = await piecesOf('law', q, 'NDJSON');
-        expect(linesOf(pieces)).toEqual(wanted);
-        expect(pieces.reduce((sum, piece) => sum + piece.entries, 0)).toBe(wanted.length);
+        expect(linesOf(pieces)).toEqual(items);
+        expect(pieces.reduce((sum, piece) => sum + piece.entries, 0)).toBe(items.length);
         expect(rowsOfCsv((await piecesOf('law', q, 'CSV')).map((piece) => piece.text).join(''))).toEqual([
           ['at', 'type', 'entity', 'entityId', 'name', 'schemaVersion', 'actor', 'related', 'paths'],
-          ...wanted.map(csvRowOf),
+          ...items.map(csvRowOf),
         ]);
       }
     });
@@ -61,14 +61,14 @@ describe('the file of an export', () => {
     const paths = JSON.stringify({ note: { after: 'x'.repeat(1_000) } });
     await record(
       'fetch',
-      manyChanges(1_200).map((one) => ({ ...one, paths })),
+      manyChanges(1_200).map((entry) => ({ ...entry, paths })),
     );
-    const wanted = await itemsOfQuery(call, 'fetch', 'entity:product');
-    expect(wanted.length).toBe(1_200);
+    const items = await itemsOfQuery(call, 'fetch', 'entity:product');
+    expect(items.length).toBe(1_200);
 
     const ndjson = await exported(call, 'fetch', { q: 'entity:product', format: 'NDJSON' });
     expect(ndjson.type).toBe('application/x-ndjson');
-    expect(ndjson.text).toBe(wanted.map((line) => `${line}\n`).join(''));
+    expect(ndjson.text).toBe(items.map((line) => `${line}\n`).join(''));
     expect(ndjson.job).toMatchObject({
       type: 'EXPORT',
       status: 'success',
@@ -77,7 +77,7 @@ describe('the file of an export', () => {
 
     const csv = await exported(call, 'fetch', { q: 'entity:product', format: 'CSV' });
     expect(csv.type).toBe('text/csv; charset=utf-8; header=present');
-    expect(rowsOfCsv(csv.text).slice(1)).toEqual(wanted.map(csvRowOf));
+    expect(rowsOfCsv(csv.text).slice(1)).toEqual(items.map(csvRowOf));
   });
 
   test('is empty, but for the header of CSV, where nothing matches', async () => {
@@ -93,11 +93,11 @@ describe('the file of an export', () => {
     const hostile = ['=1+1', '+1', '-1', '@sum', '\t=1', '\r=1', '\n=1', '＝1', '=cmd|" /C calc"!A0'];
     await record(
       'formula',
-      hostile.map((one, index) => change({ at: now - index, entityId: one, actor: one, name: one })),
+      hostile.map((formula, index) => change({ at: now - index, entityId: formula, actor: formula, name: formula })),
     );
     const { text } = await exported(call, 'formula', { q: '', format: 'CSV' });
     const fields = rowsOfCsv(text).slice(1);
-    expect(fields.map(([, , , id]) => id)).toEqual(hostile.map((one) => `'${one}`));
+    expect(fields.map(([, , , id]) => id)).toEqual(hostile.map((formula) => `'${formula}`));
     for (const field of fields.flat()) expect(field).not.toMatch(/^[=+\-@\t\r\n＝＋－＠]/);
   });
 
@@ -122,15 +122,15 @@ describe('an export is one snapshot', () => {
     expect(linesOf(await piecesOf('writers', '', 'NDJSON')).length).toBeGreaterThan(before.length);
   });
 
-  test('one that was cut off continues in it, though others recorded since and were under way when it began', async () => {
+  test('one that was cut off resumes in it, despite changes recorded since or under way when it began', async () => {
     await server.createTenant('resumed');
     await record('resumed', manyChanges(100));
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
     const { promise: committing, resolve: commit } = Promise.withResolvers<void>();
     const underWay = inTransaction(server.context.db, async (transaction) => {
-      for (const one of manyChanges(100)) {
+      for (const entry of manyChanges(100)) {
         const identity = randomBytes(16);
-        await recordChange(transaction, 'resumed', { ...one, identity, entityId: 'under way' }, now);
+        await recordChange(transaction, 'resumed', { ...entry, identity, entityId: 'under way' }, now);
       }
       begin();
       await committing;
@@ -193,11 +193,11 @@ test('an export starts over an hour before retention passes its beginning, since
     pieceBytes: 500,
   });
   const midnight = Math.ceil(now / day) * day;
-  const asked = { tenant: 'midnight', q: always, format: 'NDJSON', askedAt: now } as const;
+  const request = { tenant: 'midnight', q: always, format: 'NDJSON', askedAt: now } as const;
   const { signal } = new AbortController();
   const begins = async (from?: Parameters<ExportHistory['run']>[0]['resume']) => {
     const pieces: ExportPiece[] = [];
-    await timed.run({ ...asked, resume: from, signal }, async (piece) => void pieces.push(piece));
+    await timed.run({ ...request, resume: from, signal }, async (piece) => void pieces.push(piece));
     return pieces;
   };
   clock = midnight - 2 * 3_600_000;
@@ -215,8 +215,8 @@ async function callerOf(tenant: string): Promise<Call> {
   return (path, init) => server.call(path, { ...init, token });
 }
 
-async function exported(call: Call, tenant: string, asked: { q: string; format: string }) {
-  const id = await startExport(call, tenant, asked);
+async function exported(call: Call, tenant: string, request: { q: string; format: string }) {
+  const id = await startExport(call, tenant, request);
   const job = await endOfJob(call, tenant, id);
   const response = await call(`/ai-service/${tenant}/jobs/${id}/content`);
   expect(response.status).toBe(200);
@@ -227,19 +227,19 @@ async function piecesOf(
   tenant: string,
   q: string,
   format: 'NDJSON' | 'CSV',
-  meanwhile: () => Promise<void> = async () => {},
+  onPiece: () => Promise<void> = async () => {},
 ): Promise<ExportPiece[]> {
-  return await collect({ tenant, q, format }, meanwhile);
+  return await collect({ tenant, q, format }, onPiece);
 }
 
 async function collect(
-  asked: Omit<Parameters<ExportHistory['run']>[0], 'askedAt' | 'signal'>,
-  meanwhile: () => Promise<void> = async () => {},
+  request: Omit<Parameters<ExportHistory['run']>[0], 'askedAt' | 'signal'>,
+  onPiece: () => Promise<void> = async () => {},
 ): Promise<ExportPiece[]> {
   const pieces: ExportPiece[] = [];
-  await exports.run({ ...asked, askedAt: now, signal: new AbortController().signal }, async (piece) => {
+  await exports.run({ ...request, askedAt: now, signal: new AbortController().signal }, async (piece) => {
     pieces.push(piece);
-    await meanwhile();
+    await onPiece();
   });
   return pieces;
 }
@@ -261,10 +261,10 @@ async function cutAfter(tenant: string, count: number, q = 'entity:product'): Pr
 
 async function record(tenant: string, changes: readonly Omit<Change, 'identity'>[]): Promise<void> {
   const recorder = createRecorder(server.context.db, tenant, () => now);
-  await recorder(changes.map((one) => ({ ...one, identity: randomBytes(16) })));
+  await recorder(changes.map((entry) => ({ ...entry, identity: randomBytes(16) })));
 }
 
-function change(some: Partial<Change>): Omit<Change, 'identity'> {
+function change(overrides: Partial<Change>): Omit<Change, 'identity'> {
   return {
     at: now,
     type: 'update',
@@ -273,7 +273,7 @@ function change(some: Partial<Change>): Omit<Change, 'identity'> {
     actor: 'Jane',
     related: [],
     paths: '{}',
-    ...some,
+    ...overrides,
   };
 }
 

@@ -43,7 +43,7 @@ test('a bystander has its export begun where the exports of others fill all plac
   for (const tenant of attackers) await queue('EXPORT', tenant, 2);
   start();
   await eventually(() => begun.length).toBe(places);
-  // They have no reason to make way as long as nobody else waits.
+  // They have no reason to make way while no other tenant waits.
   await sleep(1_200);
   expect(begun.map(({ tenant }) => tenant).toSorted()).toEqual(attackers.toSorted());
   await queue('EXPORT', 'bystander', 1);
@@ -71,15 +71,15 @@ test('jobs are handed out tenant by tenant, and of a tenant in the order they we
 });
 
 test('two processes share the jobs, and none is handed out twice', async () => {
-  const one = dispatching();
-  const other = dispatching();
+  const first = dispatching();
+  const second = dispatching();
   const ids = await queue('AGENT_CHAT', 'busy', 2 * jobPlaces.AGENT_CHAT.maxOfTenant);
-  one.start();
-  other.start();
-  await eventually(() => one.begun.length + other.begun.length).toBe(ids.length);
-  expect([...one.begun, ...other.begun].map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
-  await one.endAll();
-  await other.endAll();
+  first.start();
+  second.start();
+  await eventually(() => first.begun.length + second.begun.length).toBe(ids.length);
+  expect([...first.begun, ...second.begun].map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
+  await first.endAll();
+  await second.endAll();
 });
 
 test(`at most ${maxWaiting} jobs of a tenant wait; the next is 429, and those of another tenant are taken`, async () => {
@@ -93,20 +93,20 @@ test(`at most ${maxWaiting} jobs of a tenant wait; the next is 429, and those of
     exportHistory: { check: () => {}, run: () => Promise.reject(new Error('nothing is exported here')) },
     runChat: () => Promise.reject(new Error('nobody chats here')),
   });
-  const asked = { q: '', format: 'CSV' as const, requestId: 'r', clientId: 'c' };
+  const exportRequest = { q: '', format: 'CSV' as const, requestId: 'r', clientId: 'c' };
   await queue('AGENT_CHAT', 'counted', maxWaiting - 3);
-  // Several at once: the last places are given once.
-  const made = await Promise.allSettled(Array.from({ length: 8 }, () => jobs.startExport('counted', asked)));
+  // Several at once: each of the last places is taken once.
+  const made = await Promise.allSettled(Array.from({ length: 8 }, () => jobs.startExport('counted', exportRequest)));
   expect(made.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
-  await expect(jobs.startExport('counted', asked)).rejects.toMatchObject({
+  await expect(jobs.startExport('counted', exportRequest)).rejects.toMatchObject({
     type: 'rate_limit_exceeded',
     message: `At most ${maxWaiting} jobs of a tenant wait. Try again later.`,
     headers: { 'Retry-After': '10' },
   });
-  await jobs.startExport('bystander', asked);
-  // What a worker has taken up does not wait any more.
+  await jobs.startExport('bystander', exportRequest);
+  // A job that a worker has taken up no longer waits.
   expect(await takeNextJob(database.db, 'counted', { type: 'EXPORT', waitsForSession })).toBeDefined();
-  await jobs.startExport('counted', asked);
+  await jobs.startExport('counted', exportRequest);
   await database.pool.query('delete from job');
 });
 
@@ -115,14 +115,14 @@ async function queue(type: JobType, tenant: string, count: number): Promise<stri
   for (const id of ids) {
     await inTransaction(database.db, async (transaction) => {
       const document =
-        type === 'EXPORT' ? exportDocument(id, 0, asked) : chatDocument(id, 0, chatOf(tenant), unguarded);
+        type === 'EXPORT' ? exportDocument(id, 0, exportRequest) : chatDocument(id, 0, chatOf(tenant), unguarded);
       await insertJob(transaction, tenant, { document, input: {} });
     });
   }
   return ids;
 }
 
-const asked = { q: '', format: 'CSV', requestId: 'r', clientId: 'c' } as const;
+const exportRequest = { q: '', format: 'CSV', requestId: 'r', clientId: 'c' } as const;
 const unguarded = { guardsMessage: false };
 
 function chatOf(tenant: string) {
@@ -130,7 +130,7 @@ function chatOf(tenant: string) {
   return { tenant, agentId: 'a', message: 'm', sessionId: 's', requestId: 'r', logId: randomUUID(), credentials };
 }
 
-/** A process whose jobs end when they are told to. An export whose turn is over waits again. */
+/** A process whose jobs end on demand. An export whose turn is over waits again. */
 function dispatching() {
   const begun: TakenJob[] = [];
   const open: (() => void)[] = [];

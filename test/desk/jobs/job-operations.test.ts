@@ -60,14 +60,14 @@ describe('who may do what with jobs', () => {
     expect((await auditor(`/ai-service/audit/jobs/${id}`)).status).toBe(404);
   });
 
-  test("another client's exports, and chats, are not there for it; a scope for jobs shows them, and one to write deletes them", async () => {
+  test("another client's exports, and chats, are hidden from it; a scope for jobs shows them, and one to write deletes them", async () => {
     const make = async (scope: string) => await callerOf('shared', { scope, name: scope });
     const mine = await make(history);
-    const other = await make('changelog.changelog_manage');
+    const otherClient = await make('changelog.changelog_manage');
     const readsAll = await make(`${history} ai.agent_read`);
     const deletesAll = await make('ai.agent_manage');
     const own = await startExport(mine, 'shared', { q: '', format: 'CSV' });
-    const theirs = await startExport(other, 'shared', { q: '', format: 'CSV' });
+    const theirs = await startExport(otherClient, 'shared', { q: '', format: 'CSV' });
     const chat = chatDocument('a-chat', 0, queuedChat('shared'), { guardsMessage: false });
     await inTransaction(server.context.db, (transaction) =>
       insertJob(transaction, 'shared', { document: { ...chat, status: 'success' }, input: {} }),
@@ -77,22 +77,24 @@ describe('who may do what with jobs', () => {
     expect(await idsOf(mine, 'shared')).toEqual({ listed: [own], searched: [own], total: '1' });
     const all = [own, theirs, 'a-chat'].toSorted();
     expect(await idsOf(readsAll, 'shared')).toEqual({ listed: all, searched: all, total: '3' });
-    const asked = async (call: Call, id: string, end = '', init: RequestInit = {}) =>
+    const statusOf = async (call: Call, id: string, end = '', init: RequestInit = {}) =>
       (await call(`/ai-service/shared/jobs/${id}${end}`, init)).status;
     const remove = { method: 'DELETE' };
     for (const id of [theirs, 'a-chat']) {
-      expect([await asked(mine, id), await asked(mine, id, '/content'), await asked(mine, id, '', remove)]).toEqual([
-        404, 404, 404,
-      ]);
+      expect([
+        await statusOf(mine, id),
+        await statusOf(mine, id, '/content'),
+        await statusOf(mine, id, '', remove),
+      ]).toEqual([404, 404, 404]);
     }
-    expect([await asked(readsAll, theirs), await asked(readsAll, theirs, '/content')]).toEqual([200, 200]);
-    expect([await asked(readsAll, theirs, '', remove), await asked(readsAll, 'a-chat', '', remove)]).toEqual([
+    expect([await statusOf(readsAll, theirs), await statusOf(readsAll, theirs, '/content')]).toEqual([200, 200]);
+    expect([await statusOf(readsAll, theirs, '', remove), await statusOf(readsAll, 'a-chat', '', remove)]).toEqual([
       403, 403,
     ]);
-    expect([await asked(deletesAll, theirs, '/content'), await asked(deletesAll, theirs, '', remove)]).toEqual([
+    expect([await statusOf(deletesAll, theirs, '/content'), await statusOf(deletesAll, theirs, '', remove)]).toEqual([
       403, 204,
     ]);
-    expect(await asked(readsAll, theirs)).toBe(404);
+    expect(await statusOf(readsAll, theirs)).toBe(404);
   });
 
   test('a file with the context of entries is for those who may read that', async () => {
@@ -154,7 +156,7 @@ describe('making an export', () => {
 });
 
 describe('the content of an export', () => {
-  // The key of a lock that nobody else takes.
+  // The key of a lock that nothing else takes.
   const heldUp = 80_710_071;
 
   test('is 409 while the export runs, and a deleted one stops and takes its file with it', async () => {

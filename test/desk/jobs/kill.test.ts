@@ -67,10 +67,12 @@ test(`with the worker killed at ${kills} random moments every export ends, compl
     const rows = format === 'CSV' ? lines.slice(1) : lines;
     expect(job.metadata.entries).toBe(rows.length);
     const ids = rows.map((row) => /(?:old|new)-\d+/.exec(row)?.[0] ?? row);
-    expect(ids.filter((one) => one.startsWith('old-'))).toEqual(Array.from({ length: entries }, (_, i) => `old-${i}`));
+    expect(ids.filter((entityId) => entityId.startsWith('old-'))).toEqual(
+      Array.from({ length: entries }, (_, i) => `old-${i}`),
+    );
     // Marks are recorded one after the other: a snapshot sees the first so many of them, and no gap.
-    const marks = ids.filter((one) => one.startsWith('new-')).map((one) => Number(one.slice(4)));
-    expect(marks.sort((one, other) => one - other)).toEqual(marks.map((_, index) => index));
+    const marks = ids.filter((entityId) => entityId.startsWith('new-')).map((entityId) => Number(entityId.slice(4)));
+    expect(marks.sort((left, right) => left - right)).toEqual(marks.map((_, index) => index));
   }
   over.abort();
   const recorded = await writing;
@@ -84,7 +86,7 @@ test(`with the worker killed at ${kills} random moments every export ends, compl
   );
 });
 
-/** As `kill -9` does; another one takes its place, for which a minute goes by at once. Nobody kills the last one. */
+/** As `kill -9` does; another one takes its place, and a minute passes at once. The last one is not killed. */
 async function killWorker(isLast = false): Promise<void> {
   await (isLast ? services.replaceForGood(0) : services.replace(0));
   // The leases expire at once, as if a minute had passed.

@@ -27,7 +27,7 @@ beforeEach(async () => {
 
 const revoked = 'The client of this chat has been revoked.';
 
-describe('a chat that was queued, and before it runs', () => {
+describe('when, before a queued chat runs,', () => {
   test.each([
     ['its client is revoked', setClient({ revoked_at: new Date() }), 'failure', 'insufficient_permissions', revoked],
     [
@@ -39,15 +39,18 @@ describe('a chat that was queued, and before it runs', () => {
     ],
     ['its agent is disabled', setAgent(false), 'skipped', 'conflict_resource', 'The agent is disabled.'],
     ['its agent is deleted', setAgent(undefined), 'skipped', 'resource_not_found', 'There is no such agent.'],
-  ])('%s, ends and says so, and nothing is sent to a vendor', async (_what, happen, status, type, message) => {
-    const client = await server.createClient(tenant, { scope });
-    // In one transaction: no worker sees the job before it has happened.
-    const id = await queue(client, happen);
-    expect(await ended(id)).toMatchObject({ status, metadata: { error: { type, message } } });
-    expect(vendor.requests).toEqual([]);
-  });
+  ])(
+    '%s: the chat ends with the reason, and nothing is sent to a vendor',
+    async (_what, happen, status, type, message) => {
+      const client = await server.createClient(tenant, { scope });
+      // In one transaction: no worker sees the job before it has happened.
+      const id = await queue(client, happen);
+      expect(await ended(id)).toMatchObject({ status, metadata: { error: { type, message } } });
+      expect(vendor.requests).toEqual([]);
+    },
+  );
 
-  test('its client loses the changelog scope: it runs without the tool', async () => {
+  test('its client loses the changelog scope: the chat runs without the tool', async () => {
     const client = await server.createClient(tenant, { scope });
     const before = await queue(client, async () => {});
     expect(await ended(before)).toMatchObject({ status: 'success' });
@@ -63,9 +66,9 @@ describe('a chat by job that has been taken up', () => {
   test('is not sent where its client is revoked while it waits for its session', async () => {
     const sessionId = randomUUID();
     const client = await server.createClient(tenant, { scope });
-    const { promise: told, resolve: tell } = Promise.withResolvers<void>();
-    onTestFinished(() => tell());
-    vendor.behave({ kind: 'answer', after: told });
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    onTestFinished(() => release());
+    vendor.behave({ kind: 'answer', after: released });
     const earlier = callAgentic(
       server,
       { tenant, token, path: '/chat', headers: { 'session-id': sessionId } },
@@ -76,7 +79,7 @@ describe('a chat by job that has been taken up', () => {
     const place = 'select from agent_turn where session_id = $1';
     await eventually(async () => (await server.database.pool.query(place, [sessionId])).rowCount).toBe(2);
     await revokeClient(server.context.db, client.clientId);
-    tell();
+    release();
     expect((await earlier).status).toBe(200);
     expect(await ended(id)).toMatchObject({ status: 'failure', metadata: { error: { message: revoked } } });
     expect(vendor.requests).toHaveLength(1);
@@ -91,17 +94,17 @@ describe('a chat by job that has been taken up', () => {
 
   test('is shown no more of the change history once its client is revoked', async () => {
     const client = await server.createClient(tenant, { scope });
-    const { promise: told, resolve: tell } = Promise.withResolvers<void>();
-    onTestFinished(() => tell());
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    onTestFinished(() => release());
     vendor.behave(() => ({
       kind: 'answer',
-      after: told,
+      after: released,
       toolCall: { id: randomUUID(), name: 'change-history', input: { q: 'entity:agent' } },
     }));
     const id = await queue(client, async () => {});
     await eventually(() => vendor.requests.length).toBe(1);
     await revokeClient(server.context.db, client.clientId);
-    tell();
+    release();
     expect(await ended(id)).toMatchObject({ status: 'failure', metadata: { error: { message: revoked } } });
     expect(vendor.requests).toHaveLength(1);
   });

@@ -32,7 +32,7 @@ test('an export makes way after 500 ms and not before', () => {
   expect(overOf(exports)).toEqual([true, false]);
 });
 
-test('as many make way as are wanted, the first ones first, and those that are ending count', () => {
+test('as many make way as are needed, the oldest first, and those that are ending count', () => {
   const { exports, setClock } = exportsAndClock(4);
   setClock(1_000);
   yieldPlaces(exports, 0);

@@ -30,7 +30,7 @@ test('a mail arrives as it was queued, once, at a real server', async () => {
   expect(message).toContain('Line one');
 });
 
-test('a mail of a transaction that is rolled back is none', async () => {
+test('a mail of a transaction that is rolled back is never sent', async () => {
   const { database, queue } = await open();
   const work = inTransaction(database.db, async (transaction) => {
     await queue.queueMail(transaction, mailOf('<rolled-back@annals>'));
@@ -41,7 +41,7 @@ test('a mail of a transaction that is rolled back is none', async () => {
   expect(server.received('<rolled-back@annals>')).toEqual([]);
 });
 
-test('while the mail server is down, or refuses, a mail waits; it arrives later, once, and holds up no other', async () => {
+test('while the mail server is down, or refuses, a mail waits; it arrives later, once, and does not block others', async () => {
   const { database, queue } = await open();
   await server.stop();
   await queueAll(database, queue, [mailOf('<down@annals>')]);
@@ -88,7 +88,7 @@ test('a mail that is refused waits twice as long each time, and 15 minutes at mo
   }
 });
 
-test('a mail that cannot be noted as sent is not sent', async () => {
+test('a mail that cannot be recorded as sent is not sent', async () => {
   const { database, queue } = await open();
   await queueAll(database, queue, [mailOf('<unnoted@annals>')]);
   await database.pool.query(`create function refuse() returns trigger language plpgsql as $$ begin
@@ -117,10 +117,10 @@ test('a mail that was sent is remembered for 30 days, so that it is not sent aga
   expect(await sentBefore('30 days 1 minute')).toBe(2);
 });
 
-test('a mail whose process died between the yes of the server and the note of it comes again with the same Message-ID', async () => {
+test('a mail whose process died after the server accepted it and before that was recorded is sent again with its Message-ID', async () => {
   const { database, queue } = await open();
   await queueAll(database, queue, [mailOf('<killed@annals>')]);
-  // The note is not made: the connection is lost after the mail was taken.
+  // The delivery is not recorded: the connection is lost after the mail was accepted.
   server.onceTaken('<killed@annals>', async () => {
     await database.pool.query(
       "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and state = 'idle in transaction'",
@@ -131,7 +131,7 @@ test('a mail whose process died between the yes of the server and the note of it
   expect(server.received('<killed@annals>').length).toBe(2);
 });
 
-test('without a mail server nothing is lost: mails wait, the operator is told, and they go out once there is one', async () => {
+test('without a mail server nothing is lost: mails wait, the operator is warned, and they are sent once there is one', async () => {
   const database = await createDatabase();
   const lines: string[] = [];
   const silent = createMailQueue({
@@ -148,7 +148,7 @@ test('without a mail server nothing is lost: mails wait, the operator is told, a
   expect(server.received('<unset@annals>').length).toBe(1);
 });
 
-test('a client of mail servers that cannot be opened is a failed attempt of each mail; the next attempt opens a new one', async () => {
+test('a mail client that cannot be opened is a failed attempt of each mail; the next attempt opens a new one', async () => {
   const database = await createDatabase();
   await createTenant(database.db, 'other');
   const lines: string[] = [];
@@ -161,8 +161,8 @@ test('a client of mail servers that cannot be opened is a failed attempt of each
   });
   onTestFinished(() => queue.close());
   const ids = ['<unopened@annals>', '<unopened-too@annals>', '<unopened-of-other@annals>'] as const;
-  const [one, two, three] = ids;
-  await queueAll(database, queue, [mailOf(one), mailOf(two), { ...mailOf(three), tenant: 'other' }]);
+  const [first, second, foreign] = ids;
+  await queueAll(database, queue, [mailOf(first), mailOf(second), { ...mailOf(foreign), tenant: 'other' }]);
   await queue.deliver(never, lookAtOnce(database.db));
   const { rows } = await database.pool.query(
     'select attempts, due_at > now() as later from mail where sent_at is null',

@@ -137,9 +137,9 @@ describe('a real server of the protocol', () => {
       environment: { OPENAI_BASE_URL: vendor.baseUrl, ANNALS_SELF_HOSTED_ALLOW: host },
     });
     try {
-      const other = await server.token('other', { scope: 'changelog.changelog_read' });
+      const otherToken = await server.token('other', { scope: 'changelog.changelog_read' });
       const own = await beside.token(tenant);
-      const at = { name: 'annals', url, headers: { authorization: `Bearer ${other}` } };
+      const at = { name: 'annals', url, headers: { authorization: `Bearer ${otherToken}` } };
       await putAgent(beside, { tenant, token: own, id: 'modern' }, { mcpServers: [at] });
       const read = await callAgentic(
         beside,
@@ -172,11 +172,13 @@ describe('approval', () => {
         message: 'The tool docs__search has changed since it was approved, and the model is not told of it.',
       }),
     );
-    const told = await bodyOf<{ mcpServers: object[]; metadata: { version: number } }>(call('GET', '/agents/changing'));
-    expect(told.mcpServers).toMatchObject([{ tools: [{ name: 'search', state: 'changed' }] }]);
+    const agent = await bodyOf<{ mcpServers: object[]; metadata: { version: number } }>(
+      call('GET', '/agents/changing'),
+    );
+    expect(agent.mcpServers).toMatchObject([{ tools: [{ name: 'search', state: 'changed' }] }]);
     // Once: nothing is written while it stays so.
     await chat('changing', []);
-    expect(await bodyOf(call('GET', '/agents/changing'))).toEqual(told);
+    expect(await bodyOf(call('GET', '/agents/changing'))).toEqual(agent);
     const [shown] = (await toolsOf('changing')).tools;
     expect(shown).toMatchObject({
       state: 'changed',
@@ -192,7 +194,7 @@ describe('approval', () => {
     expect(await bodyOf(call('GET', '/agents/changing'))).toMatchObject({ mcpServers: [{ tools: approvedAnew }] });
   });
 
-  test('a tool that is not there any more is said to be missing, until it is there again', async () => {
+  test('a tool that no longer exists is reported as missing until it is back', async () => {
     await put('missing');
     await toolsOf('missing');
     stub.tools = [];
@@ -211,8 +213,8 @@ describe('approval', () => {
     ['name', { ...search, name: 'find' }],
     ['description', { ...search, description: 'Searches.' }],
     ['a member of the schema', { ...search, inputSchema: { ...objectSchema, required: ['q'] } }],
-  ])('the hash changes with %s, and not with the order of members or what else the server says', (_what, other) => {
-    expect(hashOfTool(other)).not.toBe(hashOfTool(search));
+  ])('the hash changes with %s, and not with the order of members or with other members', (_what, changedTool) => {
+    expect(hashOfTool(changedTool)).not.toBe(hashOfTool(search));
     const { name, description, inputSchema } = search;
     const { type, properties } = inputSchema;
     expect(hashOfTool({ inputSchema: { properties, type }, description, name, title: 'x' } as typeof search)).toBe(
@@ -253,7 +255,7 @@ describe('what an agent may have', () => {
     ['a_', 'mcpServers.0.name'],
     ['a b', 'mcpServers.0.name'],
     ['', 'mcpServers.0.name'],
-  ])('no server is called %j: two tools could have one name', async (name, field) => {
+  ])('no server may be named %j: two tools could share a name', async (name, field) => {
     expect(await refused([at(name)])).toMatchObject([400, { field }]);
   });
 
@@ -415,7 +417,7 @@ describe('a hostile server', () => {
   const hang = () => true;
   const events = (response: ServerResponse, ...data: object[]) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
-    for (const one of data) response.write(`data: ${JSON.stringify(one)}\n\n`);
+    for (const message of data) response.write(`data: ${JSON.stringify(message)}\n\n`);
   };
   const result = ({ id }: RpcMessage) => ({
     jsonrpc: '2.0',
@@ -513,7 +515,7 @@ describe('a hostile server', () => {
         setTimeout(() => response.end(`data: ${JSON.stringify(result(message))}\n\n`), 100);
       },
     ],
-  ])('that %s: %s, the model is told, and the chat continues', async (_what, outcome, act) => {
+  ])('that %s: %s, the model sees it, and the chat continues', async (_what, outcome, act) => {
     await put('hostile');
     stub.misbehave = (message, response) => {
       if (message.method !== 'tools/call') return false;
@@ -588,7 +590,7 @@ describe('a hostile server', () => {
       return Number(
         text
           .split('\n')
-          .find((one) => one.startsWith(line))
+          .find((figure) => figure.startsWith(line))
           ?.slice(line.length) ?? 0,
       );
     };
@@ -611,8 +613,8 @@ describe('a hostile server', () => {
   });
 
   test('failures of tools never disable the agent, and a server that is away leaves its tools out', async () => {
-    const other = { name: 'away', url: inner.url.replace('127.0.0.1', 'localhost'), tools: approved(search) };
-    await put('failing', { mcpServers: [docs(), other] });
+    const unreachable = { name: 'away', url: inner.url.replace('127.0.0.1', 'localhost'), tools: approved(search) };
+    await put('failing', { mcpServers: [docs(), unreachable] });
     stub.answer = () => ({ content: [{ type: 'text', text: 'I failed.' }], isError: true });
     for (let round = 0; round < 11; round += 1) {
       const done = await chat('failing', [['docs__search', '{}']]);
@@ -675,8 +677,9 @@ describe('the limits of a chat', () => {
     expect(warning !== undefined).toBe(more > 0);
 
     // The chat has its message too, and no list of other tools.
-    const asked = Buffer.byteLength(JSON.stringify({ role: 'user', content: 'What is new?' })) + 16 - '[]'.length;
-    stub.tools = [toolOf(room - asked + more)];
+    const messageBytes =
+      Buffer.byteLength(JSON.stringify({ role: 'user', content: 'What is new?' })) + 16 - '[]'.length;
+    stub.tools = [toolOf(room - messageBytes + more)];
     await put('window', { llmConfig: small, mcpServers: [docs({ tools: approved(...stub.tools) })] });
     const { lines } = await chat('window', []);
     const warnings = lines.filter(({ severity }) => severity === 'WARNING').map(({ message }) => message);

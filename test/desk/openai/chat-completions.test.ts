@@ -50,10 +50,10 @@ test.each(providers)(
       usage,
     });
     const keys = { openai: 'sk-openai', anthropic: 'sk-anthropic', google: 'sk-google', self_hosted: 'sk-server' };
-    for (const { headers, model: asked } of openai.vendor.requests) {
-      expect(asked).toBe('some-model');
-      const given = headers.authorization ?? headers['x-api-key'] ?? headers['x-goog-api-key'];
-      expect(String(given)).toContain(keys[provider]);
+    for (const { headers, model: requested } of openai.vendor.requests) {
+      expect(requested).toBe('some-model');
+      const credential = headers.authorization ?? headers['x-api-key'] ?? headers['x-goog-api-key'];
+      expect(String(credential)).toContain(keys[provider]);
     }
   },
 );
@@ -252,7 +252,7 @@ const calledBack = {
 } as const;
 
 test.each(['openai', 'anthropic', 'google'] as const)(
-  'two turns of tools with reasoning, plain and streamed: %s gets its signature back unchanged, and nobody sees it',
+  'two turns of tools with reasoning, plain and streamed: %s gets its signature back unchanged, and the client never sees it',
   async (provider) => {
     const model = `${provider}/some-model`;
     for (const streamed of [false, true]) {
@@ -261,10 +261,10 @@ test.each(['openai', 'anthropic', 'google'] as const)(
           ? { kind: 'events', events: callInPieces[provider] }
           : { kind: 'status', status: 200, body: wholeCall[provider] },
       );
-      const asked = { model, messages: [user], tools: [...tools] };
+      const request = { model, messages: [user], tools: [...tools] };
       const first = streamed
-        ? await client.chat.completions.stream(asked).finalChatCompletion()
-        : await client.chat.completions.create(asked);
+        ? await client.chat.completions.stream(request).finalChatCompletion()
+        : await client.chat.completions.create(request);
       const [choice] = first.choices;
       expect(choice?.finish_reason).toBe('tool_calls');
       const [call] = choice?.message.tool_calls ?? [];
@@ -274,7 +274,7 @@ test.each(['openai', 'anthropic', 'google'] as const)(
 
       openai.vendor.behave({ kind: 'answer', text: 'Rain.' });
       const second = await client.chat.completions.create({
-        ...asked,
+        ...request,
         messages: [user, choice.message, { role: 'tool', tool_call_id: call.id, content: 'wet' }],
       });
       expect(second.choices[0]?.message.content).toBe('Rain.');
@@ -286,13 +286,13 @@ test.each(['openai', 'anthropic', 'google'] as const)(
 
 test('a sealed id is of its tenant alone, another vendor gets no signature, and a forged one is refused', async () => {
   openai.vendor.behave({ kind: 'status', status: 200, body: wholeCall.anthropic });
-  const asked = { model: 'anthropic/some-model', messages: [user], tools: [...tools] };
-  const message = (await client.chat.completions.create(asked)).choices[0]?.message;
+  const request = { model: 'anthropic/some-model', messages: [user], tools: [...tools] };
+  const message = (await client.chat.completions.create(request)).choices[0]?.message;
   const [call] = message?.tool_calls ?? [];
   if (message === undefined || call === undefined) throw new Error('no call');
-  const goOn = (id: string, model: string, by = client) =>
+  const continueWith = (id: string, model: string, by = client) =>
     by.chat.completions.create({
-      ...asked,
+      ...request,
       model,
       messages: [
         user,
@@ -301,16 +301,16 @@ test('a sealed id is of its tenant alone, another vendor gets no signature, and 
       ],
     });
   openai.vendor.behave({ kind: 'answer' });
-  await goOn(call.id, 'openai/some-model');
+  await continueWith(call.id, 'openai/some-model');
   expect(JSON.stringify(sent())).toContain('call_1');
   expect(JSON.stringify(sent())).not.toContain('signed-by-vendor');
   const param = 'messages.1.tool_calls.0.id';
   for (const forged of [`${call.id}A`, call.id.replace(/.$/, (last) => (last === 'A' ? 'Q' : 'A')), 'call_sealed_x']) {
-    expect(await errorOf(goOn(forged, asked.model))).toMatchObject({ status: 400, param });
+    expect(await errorOf(continueWith(forged, request.model))).toMatchObject({ status: 400, param });
   }
   await openai.tenantWithKeys('rival');
   const rival = await openai.clientOf('rival');
-  expect(await errorOf(goOn(call.id, asked.model, rival))).toMatchObject({ status: 400, param });
+  expect(await errorOf(continueWith(call.id, request.model, rival))).toMatchObject({ status: 400, param });
 });
 
 test('a body of 6 MiB with an image is taken, and one beyond the limit is not', async () => {
@@ -331,8 +331,8 @@ test('a body of 6 MiB with an image is taken, and one beyond the limit is not', 
   expect((await client.chat.completions.create(image(6 * 1024 * 1024))).choices).toHaveLength(1);
   expect(JSON.stringify(sent()).length).toBeGreaterThan(6 * 1024 * 1024);
   expect(await errorOf(client.chat.completions.create(image(openaiLimits.bodyBytes)))).toMatchObject({ status: 413 });
-  const asked = { ...image(400), model: 'anthropic/some-model' };
-  expect(await errorOf(client.chat.completions.create(asked))).toMatchObject({
+  const request = { ...image(400), model: 'anthropic/some-model' };
+  expect(await errorOf(client.chat.completions.create(request))).toMatchObject({
     status: 400,
     param: 'messages.0.content.0.image_url.detail',
   });
@@ -429,8 +429,8 @@ test.each([
     [{}, { headers }],
     [{}, { headers }],
   ] as const) {
-    const asked = client.chat.completions.create({ model, messages: [user], tools: strictTools, ...body }, options);
-    const answer = await asked.asResponse();
+    const pending = client.chat.completions.create({ model, messages: [user], tools: strictTools, ...body }, options);
+    const answer = await pending.asResponse();
     await answer.text();
     expect(answer.headers.get('annals-left-out')).toBe(header);
     if (strict) expect(JSON.stringify(sent()).includes('"strict":true')).toBe(header === null);
@@ -471,12 +471,12 @@ test('every fault has the shape of OpenAI, without a token, of another tenant, a
     return { status: response.status, body: await response.json() };
   };
   const token = await openai.server.token(tenant);
-  const other = await openai.server.token(tenant, { scope: 'usage.usage_read' });
+  const otherToken = await openai.server.token(tenant, { scope: 'usage.usage_read' });
   const post = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{' };
   const address = `/openai/${tenant}/v1/chat/completions`;
   const error = expect.objectContaining({ message: expect.any(String), type: expect.any(String) });
   expect(await at(address, post)).toEqual({ status: 401, body: { error } });
-  expect(await at(address, { ...post, token: other })).toEqual({ status: 403, body: { error } });
+  expect(await at(address, { ...post, token: otherToken })).toEqual({ status: 403, body: { error } });
   expect(await at('/openai/rival/v1/models', { token })).toEqual({ status: 403, body: { error } });
   expect(await at(address, { ...post, token })).toEqual({ status: 400, body: { error } });
   expect(await at(`/openai/${tenant}/v1/embeddings`, { ...post, token, body: '{}' })).toEqual({
@@ -501,8 +501,8 @@ test('an answer with more tool calls than are read is an error, and does not loo
     function: { name: 'weather', arguments: JSON.stringify({ at: 'x'.repeat(1_000) }) },
   };
   const calls = Array.from({ length: 65 }, (_, index) => ({ id: `c${index}`, ...call }));
-  const answer = (some: readonly object[]) => {
-    const message = { role: 'assistant', content: null, tool_calls: some };
+  const answer = (toolCalls: readonly object[]) => {
+    const message = { role: 'assistant', content: null, tool_calls: toolCalls };
     openai.vendor.behave({
       kind: 'status',
       status: 200,
@@ -516,7 +516,7 @@ test('an answer with more tool calls than are read is an error, and does not loo
   expect(error.headers?.get('x-should-retry')).toBe('false');
 });
 
-test('the SDK tries a 429 of the vendor again, and never what may have cost something', async () => {
+test('the SDK retries a 429 of the vendor, and never a call that may have been charged', async () => {
   const retrying = await openai.clientOf(tenant, 2);
   const ask = () => retrying.chat.completions.create({ model: 'openai/gpt-4.1', messages: [user] });
   openai.vendor.behave({ kind: 'status', status: 429, headers: { 'retry-after': '0' } });
@@ -528,7 +528,7 @@ test('the SDK tries a 429 of the vendor again, and never what may have cost some
   expect(openai.vendor.requests).toHaveLength(1);
 });
 
-test('a quota that is used up is 429 insufficient_quota, and not tried again', async () => {
+test('a quota that is used up is 429 insufficient_quota, and not retried', async () => {
   await openai.server.createTenant('poor');
   await openai.server.database.pool.query("insert into completion_quota (tenant, input_used) values ('poor', 3000000)");
   const poor = await openai.clientOf('poor', 2);
@@ -537,7 +537,7 @@ test('a quota that is used up is 429 insufficient_quota, and not tried again', a
   expect(error.headers?.get('x-should-retry')).toBe('false');
 });
 
-test("a vendor's account without credit is 429 insufficient_quota too, and not tried again", async () => {
+test("a vendor's account without credit is 429 insufficient_quota too, and not retried", async () => {
   const retrying = await openai.clientOf(tenant, 2);
   openai.vendor.requests.length = 0;
   const headers = { 'retry-after': '0' };
@@ -598,8 +598,8 @@ test('a stream that fails after text is an error for its client, without [DONE] 
 
 test('a client that aborts ends the call on an own key; a call is recorded with its client and user', async () => {
   openai.vendor.behave({ kind: 'events', events: [chunk({ content: 'one ' })], last: 'stall' });
-  const asked = { model: 'openai/abandoned', messages: [user], user: 'jane' };
-  const stream = await client.chat.completions.create({ ...asked, stream: true });
+  const request = { model: 'openai/abandoned', messages: [user], user: 'jane' };
+  const stream = await client.chat.completions.create({ ...request, stream: true });
   for await (const _ of stream) break;
   await eventually(() => openai.vendor.abandoned.length).toBe(1);
   const token = await openai.server.token(tenant);

@@ -37,7 +37,7 @@ const document = JSON.parse(openaiDocument({ version: '0', address: '' })) as {
 ours.addSchema({ $id: 'ours', ...document });
 
 /**
- * What we say that we take and answer has to hold for each request that was answered with success, and for each answer.
+ * Our own description has to hold for each request that succeeded, and for each answer.
  */
 function checkAsOurs(path: string, method: string, status: number, request: unknown, answer: unknown): void {
   const [, place = ''] = /\/v1(\/chat\/completions|\/responses|\/models)/.exec(path) ?? [];
@@ -49,7 +49,7 @@ function checkAsOurs(path: string, method: string, status: number, request: unkn
   const media = 'content/application~1json/schema';
   const parts: [string, unknown][] = [[`${pointer}/responses/${status}/${media}`, answer]];
   if (status === 200 && typeof request === 'object' && request !== null) {
-    // A member that is null is as one that is left out.
+    // A member that is null counts as left out.
     const members = Object.fromEntries(Object.entries(request).filter(([, value]) => value !== null));
     parts.push([`${pointer}/requestBody/${media}`, members]);
   }

@@ -102,7 +102,7 @@ test("the official client's retries with one key call the provider once for each
   expect(calls).toBe(2);
 });
 
-test('who waits for a call that fails gets the same error, and a later repeat calls again', async () => {
+test('a request that waits for a failing call gets the same error, and a later repeat calls again', async () => {
   const { promise: after, resolve: fail } = Promise.withResolvers<void>();
   const body = { error: { code: 'insufficient_quota', message: 'x' } };
   openai.vendor.behave({ kind: 'status', status: 429, body, after });
@@ -110,7 +110,7 @@ test('who waits for a call that fails gets the same error, and a later repeat ca
   await eventually(() => openai.vendor.requests.length).toBe(1);
   const statements = recordStatements(...openai.server.context.pool.pools);
   const second = send('failing', chat);
-  // A request that looks again has met the one that is under way.
+  // A request that queries again waits for the one under way.
   const looks = () => statements.filter(({ text }) => /^select .* from "completion_request"/.test(text)).length;
   await eventually(looks).toBeGreaterThan(1);
   fail();
@@ -125,7 +125,7 @@ test('who waits for a call that fails gets the same error, and a later repeat ca
 });
 
 test('a client that leaves a stream does not end it, and its repeat has the whole stream', async () => {
-  const { promise: after, resolve: goOn } = Promise.withResolvers<void>();
+  const { promise: after, resolve: proceed } = Promise.withResolvers<void>();
   openai.vendor.behave({ kind: 'answer', text: 'one two three', after });
   const before = openai.vendor.abandoned.length;
   const leaving = new AbortController();
@@ -133,7 +133,7 @@ test('a client that leaves a stream does not end it, and its repeat has the whol
   await eventually(() => openai.vendor.requests.length).toBe(1);
   leaving.abort();
   expect(await gone).toBe('gone');
-  goOn();
+  proceed();
   const { text } = await send('leaving', { ...chat, stream: true });
   expect(text).toContain('three');
   expect(text).toMatch(/data: \[DONE\]\n\n$/);

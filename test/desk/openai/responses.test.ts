@@ -71,7 +71,7 @@ test('the time to the first token counts from a part of the answer, and not from
     [begun, completed],
     [begun, delta, completed],
   ]) {
-    openai.vendor.behave({ kind: 'events', events: events.map((one) => `data: ${JSON.stringify(one)}\n\n`) });
+    openai.vendor.behave({ kind: 'events', events: events.map((event) => `data: ${JSON.stringify(event)}\n\n`) });
     const stream = await client.responses.create({ model: 'openai/silent', input: 'x', stream: true });
     for await (const _ of stream);
   }
@@ -100,14 +100,14 @@ test('functions and custom tools pass, hosted tools are left out and logged, and
     toolCall: { id: 'c2', name: 'weather', input: {} },
     usage: { input: 1, output: 1 },
   });
-  const asked = {
+  const request = {
     model,
     input,
     include,
     tools: [...tools, { type: 'web_search' }, { type: 'namespace', name: 'web', tools: [{ type: 'web_search' }] }],
     reasoning: { effort: 'low' },
   };
-  const { output } = await client.responses.create(asked as never);
+  const { output } = await client.responses.create(request as never);
   expect(output[0]).toMatchObject({ type: 'function_call', call_id: 'c2' });
   expect(sent()).toMatchObject({ input, include, tools, reasoning: { effort: 'low' } });
   expect(openai.server.logLines.filter((line) => line.includes('hosted tools')).join()).toContain('web_search');
@@ -139,8 +139,8 @@ test.each([
       [false, repeated],
       [false, repeated],
     ] as const) {
-      const asked = { model, input: 'Hello', tools, tool_choice: 'auto', stream };
-      const answer = await client.responses.create(asked as never, options).asResponse();
+      const request = { model, input: 'Hello', tools, tool_choice: 'auto', stream };
+      const answer = await client.responses.create(request as never, options).asResponse();
       await answer.text();
       expect(answer.headers.get('annals-left-out')).toBe(header);
     }
@@ -221,7 +221,7 @@ test('a stream that fails is an error for its client, and shows no text of the v
   };
   const delta = { type: 'response.output_text.delta', delta: 'one ' };
   for (const events of [[delta, failed], [delta]]) {
-    openai.vendor.behave({ kind: 'events', events: events.map((one) => `data: ${JSON.stringify(one)}\n\n`) });
+    openai.vendor.behave({ kind: 'events', events: events.map((event) => `data: ${JSON.stringify(event)}\n\n`) });
     const seen: unknown[] = [];
     const read = async () => {
       for await (const part of await client.responses.create({ model, input: 'x', stream: true })) seen.push(part);

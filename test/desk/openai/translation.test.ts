@@ -286,20 +286,22 @@ describe('an answer ends as the vendor says', () => {
 
   test.each(
     Object.entries(reasons).flatMap(([provider, by]) =>
-      Object.entries(by).flatMap(([told, list]) => list.map((reason) => [provider as 'openai', reason, told] as const)),
+      Object.entries(by).flatMap(([finishReason, list]) =>
+        list.map((reason) => [provider as 'openai', reason, finishReason] as const),
+      ),
     ),
-  )('%s: %s is %s', async (provider, reason, told) => {
+  )('%s: %s is %s', async (provider, reason, finishReason) => {
     const { whole, events } = endings[provider](reason);
     answerJson(JSON.stringify(whole));
     const [choice] = (await ask(provider)).choices;
-    expect(choice).toMatchObject({ message: { content: 'Hm', refusal: null }, finish_reason: told });
+    expect(choice).toMatchObject({ message: { content: 'Hm', refusal: null }, finish_reason: finishReason });
     openai.vendor.behave({ kind: 'events', events: dataOf(events) });
     const stream = await client.chat.completions.create({
       model: `${provider}/some-model`,
       messages: [user],
       stream: true,
     });
-    expect((await Array.fromAsync(stream)).at(-1)?.choices[0]?.finish_reason).toBe(told);
+    expect((await Array.fromAsync(stream)).at(-1)?.choices[0]?.finish_reason).toBe(finishReason);
   });
 
   test.each(failures)('google: %s is an error, with text or without', async (reason) => {
@@ -363,12 +365,12 @@ describe('a refusal is one for the client', () => {
   ] as const;
 
   test.each(vendors)('%s: parse() does not throw, plain and streamed', async (provider, whole, events, refusal) => {
-    const asked = { model: `${provider}/claude-sonnet-4-5`, messages: [user], response_format: format };
+    const request = { model: `${provider}/claude-sonnet-4-5`, messages: [user], response_format: format };
     answerJson(JSON.stringify(whole));
-    const [choice] = (await client.chat.completions.parse(asked)).choices;
+    const [choice] = (await client.chat.completions.parse(request)).choices;
     expect(choice).toMatchObject({ message: { content: null, refusal, parsed: null }, finish_reason: 'stop' });
     openai.vendor.behave({ kind: 'events', events: dataOf(events) });
-    const [streamed] = (await client.chat.completions.stream(asked).finalChatCompletion()).choices;
+    const [streamed] = (await client.chat.completions.stream(request).finalChatCompletion()).choices;
     expect(streamed).toMatchObject({ message: { refusal, parsed: null }, finish_reason: 'stop' });
     expect(streamed?.message.content || null).toBeNull();
   });

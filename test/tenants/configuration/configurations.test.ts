@@ -226,7 +226,7 @@ test.each([
   expect(await send('POST', base, body)).toMatchObject({ status: 400, body: { type: 'validation_violation' } });
 });
 
-test('a description that is no string is told so', async () => {
+test('a description that is not a string is 400 with its field', async () => {
   expect(await send('POST', base, '[{"key":"m","value":1,"description":null}]')).toMatchObject({
     status: 400,
     body: { details: [{ field: '0.description', message: 'must be a string without NUL and lone surrogates' }] },
@@ -244,12 +244,12 @@ test('a key with NUL is 400, in the path and in the query', async () => {
 test('viewing may not write, managing may read, and no other scope does either', async () => {
   const viewer = await server.token('acme', { scope: 'configuration.configuration_view' });
   const manager = await server.token('acme', { scope: 'configuration.configuration_manage' });
-  const other = await server.token('acme', { scope: 'ai.completion_manage' });
+  const otherToken = await server.token('acme', { scope: 'ai.completion_manage' });
   const status = async (method: string, with_: string) => (await server.call(base, { method, token: with_ })).status;
   expect(await status('GET', viewer)).toBe(200);
   expect(await status('POST', viewer)).toBe(403);
   expect(await status('GET', manager)).toBe(200);
-  expect(await status('GET', other)).toBe(403);
+  expect(await status('GET', otherToken)).toBe(403);
 });
 
 test('what one tenant sets another never sees', async () => {

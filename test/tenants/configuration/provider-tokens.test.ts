@@ -80,26 +80,26 @@ test('calls that begin together read the keys once, and a change has effect in e
   const { pool, db, sealer } = server.context;
   const { tenant } = await newTenant();
   const by = { tenant, actor: 'test' };
-  const [one, other] = [1, 2].map(() =>
+  const [writer, reader] = [1, 2].map(() =>
     createConfiguration({ pool, db, sealer, now: Date.now, refusesAddress: () => false }),
   );
-  if (one === undefined || other === undefined) throw new Error('there are two');
+  if (writer === undefined || reader === undefined) throw new Error('there are two');
   const item = (value: string) => ({ value, json: JSON.stringify(value), size: { bytes: 10, values: 1, levels: 0 } });
-  const keyOf = async () => (await other.readProviderKeys(tenant)).openai?.token;
+  const keyOf = async () => (await reader.readProviderKeys(tenant)).openai?.token;
   expect(await keyOf()).toBeUndefined();
-  await one.create(by, [{ key: 'providerApiToken', ...item('sk-0') }]);
+  await writer.create(by, [{ key: 'providerApiToken', ...item('sk-0') }]);
   for (let change = 0; change < 3; change += 1) {
     expect(await keyOf()).toBe(`sk-${change}`);
-    await one.replace(by, 'providerApiToken', item(`sk-${change + 1}`));
+    await writer.replace(by, 'providerApiToken', item(`sk-${change + 1}`));
   }
   const statements = recordStatements(...pool.pools);
   await Promise.all([keyOf(), keyOf(), keyOf()]);
   expect(statements.filter(({ name }) => name === 'configuration_sealed')).toHaveLength(1);
-  await one.remove(by, 'providerApiToken');
+  await writer.remove(by, 'providerApiToken');
   expect(await keyOf()).toBeUndefined();
 });
 
-test('restricted and readOnly: false is taken, true is 400 and told what to write instead', async () => {
+test('restricted and readOnly: false is accepted, true is 400 with what to write instead', async () => {
   const { base, send, set } = await newTenant();
   expect((await set('site', 'x', { restricted: false, readOnly: false })).status).toBe(201);
   const put = (more: object) => send('PUT', `${base}/site`, { value: 'y', ...more });

@@ -12,7 +12,7 @@ const body = JSON.stringify({ messages: [{ role: 'USER', content: 'Hello' }] });
 const database = closeAfterAll(await createTestDatabase());
 const vendor = closeAfterAll(await startVendor());
 
-test('a key in front seals, reseal finishes the rotation, and then the old key is needed no more', async () => {
+test('a key in front seals, reseal finishes the rotation, and the old key is then no longer needed', async () => {
   const before = await serverWith([old]);
   const client = await before.createClient('acme');
   const accessToken = await before.tokenOf(client);
@@ -41,7 +41,7 @@ test('a key in front seals, reseal finishes the rotation, and then the old key i
   await after.close();
 });
 
-test('what none of the keys opens is left, told, and exit code 1', async () => {
+test('a value that none of the keys opens is left, counted, and exit code 1', async () => {
   const { code, counts } = await reseal([randomBytes(32)]);
   expect({ code, counts }).toEqual({ code: 1, counts: { resealed: 0, current: 0, unreadable: 5 } });
   expect(await reseal([fresh])).toEqual({ code: 0, counts: { resealed: 0, current: 5, unreadable: 0 } });

@@ -24,7 +24,7 @@ describe('optimistic locking', () => {
     expect((await client.get(at('locked'))).body).toMatchObject({ n: 3, metadata: { version: 4 } });
   });
 
-  test('a version of what is not there any more is an old one', async () => {
+  test('a version of a deleted instance is an old one', async () => {
     await client.put(at('deleted'), { n: 1 });
     await client.remove(at('deleted'));
     expect((await client.put(at('deleted'), { n: 2, metadata: { version: 1 } })).status).toBe(409);
@@ -57,7 +57,7 @@ describe('optimistic locking', () => {
     );
     expect(patches.map(({ status }) => status)).toEqual(Array(12).fill(204));
     const { list } = (await client.get(at('counted'))).body as { list: number[] };
-    expect(list.sort((one, other) => one - other)).toEqual(Array.from({ length: 12 }, (_, value) => value));
+    expect(list.sort((left, right) => left - right)).toEqual(Array.from({ length: 12 }, (_, value) => value));
   });
 
   test('of concurrent POSTs with the same id one wins, of concurrent PUTs of a new one each counts', async () => {
@@ -109,7 +109,7 @@ describe('recording', () => {
     expect((await client.get(at('half'))).status).toBe(404);
   });
 
-  test('entries of a type with a schema tell the version of the type', async () => {
+  test('entries of a type with a schema have the version of the type', async () => {
     await client.type('VERSIONED', { type: 'object' });
     await client.post('/VERSIONED/instances', { id: 'a' });
     await client.put('/VERSIONED', { name: { en: 'V' }, jsonSchema: { type: 'object' } });

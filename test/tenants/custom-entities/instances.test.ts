@@ -166,7 +166,7 @@ describe('writing', () => {
   });
 });
 
-describe('the fields that are wanted', () => {
+describe('selecting fields', () => {
   test('fields shows those alone, and the id', async () => {
     await client.type('WIDE');
     await client.put(

@@ -184,18 +184,18 @@ test.each([
   for (const sort of indexes) await createSortIndex(server.context.db, sort);
   const place = { tenant: 'acme', type: 'RANDOM' };
   const filtersOfCollection = 20;
-  const scenario = fc.record({ documents: arbitraryDocuments, asked: someOf(arbitraryFilter, filtersOfCollection) });
-  await checkLaw(scenario, { runs: Math.ceil(runs / filtersOfCollection) }, async ({ documents, asked }) => {
+  const scenario = fc.record({ documents: arbitraryDocuments, queries: someOf(arbitraryFilter, filtersOfCollection) });
+  await checkLaw(scenario, { runs: Math.ceil(runs / filtersOfCollection) }, async ({ documents, queries }) => {
     await storeInstances(server, place, documents);
-    for (const q of asked) {
+    for (const q of queries) {
       const query = parseDocumentQuery(q);
-      const wanted = documents.filter((document) => finds(query, document)).map(({ id }) => id);
+      const expected = documents.filter((document) => finds(query, document)).map(({ id }) => id);
       const headers = { 'X-Total-Count': 'true' };
       const page = await readInstances(server, { ...place, token, by: 'search', q }, { pageSize: 500 }, headers);
       expect({ q, ids: page.ids.toSorted(), total: page.total }).toEqual({
         q,
-        ids: wanted.toSorted(),
-        total: String(wanted.length),
+        ids: expected.toSorted(),
+        total: String(expected.length),
       });
     }
   });

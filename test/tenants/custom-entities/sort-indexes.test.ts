@@ -41,13 +41,13 @@ test('a range of 20,000 instances is read by the index, a longer one as without 
   await createSortIndex(db, 'deep.amount');
   await pool.query('vacuum analyze custom_instance');
   const statements = recordStatements(...server.context.pool.pools);
-  const asked = { tenant: 'acme', type: 'MANY', token, by: 'list' } as const;
+  const request = { tenant: 'acme', type: 'MANY', token, by: 'list' } as const;
   for (const [q, total, byIndex] of [
     ['deep.amount:>=2', '20000', true],
     ['deep.amount:>=1', '20001', false],
   ] as const) {
     statements.length = 0;
-    const page = await readInstances(server, { ...asked, q }, {}, { 'X-Total-Count': 'true' });
+    const page = await readInstances(server, { ...request, q }, {}, { 'X-Total-Count': 'true' });
     const read = statements.findLast(({ text }) => text.includes('key_id'));
     expect({ q, total: page.total, byIndex: read?.text.includes('sort_key(') }).toEqual({ q, total, byIndex });
   }
@@ -80,7 +80,7 @@ test('the list has the indexes that the service makes itself', async () => {
   ]);
 });
 
-test('the list tells which indexes are not complete, and one whose making was interrupted is rebuilt', async () => {
+test('the list marks indexes that are not complete, and one whose build was interrupted is rebuilt', async () => {
   const { pool } = server.database;
   const states = async () => (await listed('sort')).map(({ sort, state }) => [sort, state]);
   // A transaction that may write keeps the index from being finished.

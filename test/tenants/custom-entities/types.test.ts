@@ -109,9 +109,9 @@ describe('scopes', () => {
 
   test('nothing of another tenant is seen', async () => {
     await client.type('MINE');
-    const other = schemaClient(server, 'umbrella', await server.token('umbrella'));
-    expect((await other.get('/MINE')).status).toBe(404);
-    expect((await other.get('')).body).toEqual([]);
+    const umbrella = schemaClient(server, 'umbrella', await server.token('umbrella'));
+    expect((await umbrella.get('/MINE')).status).toBe(404);
+    expect((await umbrella.get('')).body).toEqual([]);
     expect((await schemaClient(server, 'acme', await server.token('umbrella')).get('/MINE')).status).toBe(403);
   });
 });
@@ -119,9 +119,9 @@ describe('scopes', () => {
 test.each([
   [10, 10],
   [11, 10],
-])('of %i fields that a type does not have the first %i are told', async (wrong, told) => {
+])('of %i fields that a type does not have the first %i are reported', async (wrong, reported) => {
   const fields = Object.fromEntries(Array.from({ length: wrong }, (_, index) => [`field${index}`, 1]));
   const refused = await client.post('', { id: 'FIELDS', name: { en: 'Fields' }, ...fields });
   expect(refused.status).toBe(400);
-  expect(refused.body).toHaveProperty('details.length', told);
+  expect(refused.body).toHaveProperty('details.length', reported);
 });

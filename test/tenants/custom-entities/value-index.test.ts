@@ -118,7 +118,7 @@ test(`an instance of ${maxIndexedValues} values is in the index, one of more is 
   }
 });
 
-test('writers and other processes do not wait for the index, and one whose making was interrupted is rebuilt', async () => {
+test('writers and other processes do not wait for the index, and one whose build was interrupted is rebuilt', async () => {
   const { pool } = server.database;
   const { db } = server.context;
   await pool.query(`drop index ${valueIndexName}`);

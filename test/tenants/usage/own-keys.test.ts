@@ -38,8 +38,8 @@ test('while calls on an own key cannot be stored, calls are answered, the log ha
   await pool.query('alter table call_record rename to call_record_away');
   for (let call = 0; call < calls; call += 1) expect(await complete()).toBe(200);
   await pool.query('alter table call_record_away rename to call_record');
-  const told = server.logLines.slice(lines).filter((line) => line.includes('a settlement of calls failed'));
-  expect(told.length).toBeGreaterThan(0);
-  expect(told.length).toBeLessThan(calls / 2);
+  const warnings = server.logLines.slice(lines).filter((line) => line.includes('a settlement of calls failed'));
+  expect(warnings.length).toBeGreaterThan(0);
+  expect(warnings.length).toBeLessThan(calls / 2);
   await eventually(used).toEqual([(before[0] ?? 0) + calls * 10, (before[1] ?? 0) + calls * 5]);
 });

@@ -45,14 +45,14 @@ test('entries and bytes are those of a plain count, whatever is folded, repeated
   await checkLaw(fc.array(batch, { minLength: 1, maxLength: 8 }), { runs: 4 }, async (batches) => {
     const tenant = await newTenant();
     const recorded = new Set<number>();
-    const wanted = [0, 1, 2, 3].map(() => ({ entries: 0, bytes: 0 }));
+    const expected = [0, 1, 2, 3].map(() => ({ entries: 0, bytes: 0 }));
     let keepsFiveDays = false;
-    for (const { day, ids, next } of batches.toSorted((one, other) => one.day - other.day)) {
+    for (const { day, ids, next } of batches.toSorted((left, right) => left.day - right.day)) {
       now = today + day * dayLength;
       const horizon = keepsFiveDays ? now - 5 * dayLength : 0;
       const changes = ids.map((id) => changeOfId(id));
       await createRecorder(server.context.db, tenant, () => now)(changes);
-      const line = wanted[day];
+      const line = expected[day];
       for (const [index, { at, related, entityId, name = '', context = '', paths }] of changes.entries()) {
         const id = ids[index] ?? 0;
         if (line === undefined || at < horizon || recorded.has(id)) continue;
@@ -68,7 +68,7 @@ test('entries and bytes are those of a plain count, whatever is folded, repeated
       }
     }
     const lines = await read(tenant, await server.token(tenant), `from=${dateOf(0)}&to=${dateOf(3)}`);
-    expect(lines.map(({ entries, bytes }) => ({ entries, bytes }))).toEqual(wanted);
+    expect(lines.map(({ entries, bytes }) => ({ entries, bytes }))).toEqual(expected);
   });
 });
 
@@ -119,19 +119,19 @@ test('tokens are those of the quota, on the day on which the call began', async 
   expect(rows).toEqual([{ input_used: 128, output_used: 13 }]);
 });
 
-test('requests of all processes add up, as the log has lines; a stop stores what is left', async () => {
+test('requests of all processes add up to the lines of the logs; a stop stores what is left', async () => {
   now = today;
   const tenant = await newTenant();
-  const other = await startTestServer({ database: server.database, clock: { now: () => now } });
+  const second = await startTestServer({ database: server.database, clock: { now: () => now } });
   const token = await server.token(tenant);
   try {
-    for (const on of [server, other, other]) await read(tenant, token, '', on);
-    expect((await other.call(`/usage/${tenant}?from=x`, { token })).status).toBe(400);
+    for (const on of [server, second, second]) await read(tenant, token, '', on);
+    expect((await second.call(`/usage/${tenant}?from=x`, { token })).status).toBe(400);
     // Nobody's, or of a tenant that the token is not of.
-    expect((await other.call(`/usage/${tenant}`)).status).toBe(401);
-    expect((await other.call('/usage/somebody', { token })).status).toBe(403);
+    expect((await second.call(`/usage/${tenant}`)).status).toBe(401);
+    expect((await second.call('/usage/somebody', { token })).status).toBe(403);
   } finally {
-    await other.close();
+    await second.close();
   }
   await server.context.usage.store();
   expect((await read(tenant, token)).at(-1)).toEqual({
@@ -142,12 +142,12 @@ test('requests of all processes add up, as the log has lines; a stop stores what
     inputTokens: 0,
     outputTokens: 0,
   });
-  const lines = [...server.logLines, ...other.logLines].map((line) => JSON.parse(line));
+  const lines = [...server.logLines, ...second.logLines].map((line) => JSON.parse(line));
   // The last one is not counted yet.
   expect(lines.filter((line) => line.msg === 'request' && line.tenant === tenant)).toHaveLength(5);
 });
 
-test('requests of a tenant that is gone are left out, and the others are stored', async () => {
+test('requests of a deleted tenant are dropped, and the others are stored', async () => {
   const tenant = await newTenant();
   server.context.usage.countRequest('gone');
   server.context.usage.countRequest(tenant);
