@@ -17,7 +17,7 @@ const entryOf = (entityId: string): EntryRow => ({
   paths: '{}',
 });
 
-test('an answer has the first entries that fit into its bytes, and tells how many it leaves out', async () => {
+test('an answer has the first entries that fit maxBytes, and the number left out', async () => {
   const entries = ['a', 'b', 'c'].map(entryOf);
   const later = ['d'].map(entryOf);
   async function* pieces() {

@@ -39,7 +39,7 @@ async function itemOf(entityId: string, parameters = ''): Promise<Record<string,
   return items[0] ?? {};
 }
 
-test('an entry shows its context and how it was recorded, where they are asked for', async () => {
+test('an entry shows its context and how it was recorded only when requested', async () => {
   const ways: [RecordedBy, string | undefined][] = [
     [{ way: 'import' }, '{"ip":"10.0.0.1","price":1.10}'],
     [{ way: 'import' }, undefined],
@@ -71,7 +71,7 @@ test('a document of this service says so', async () => {
   ]);
 });
 
-test('an entry from before Annals noted it shows nothing of it', async () => {
+test('an entry recorded before Annals stored recordedBy has none', async () => {
   await record('old', { way: 'import' });
   await server.database.pool.query(`update change_entry set recorded_by = 0 where tenant = $1 and entity_id = 'old'`, [
     tenant,
@@ -84,21 +84,21 @@ test('the same id and time with another context or other marks is a conflict, ex
   const change = changeOf({ at: now, entityId: 'same' });
   const outcomes = async (...changes: (typeof change)[]) =>
     await createRecorder(server.context.db, tenant, () => now)(changes);
-  const given = { ...change, context: '{"a":1}', marks: '{"whole":true}' };
-  expect(await outcomes(given)).toEqual(['recorded']);
-  expect(await outcomes(given, change, { ...given, context: '{"a":2}' }, { ...given, marks: '{"root":true}' })).toEqual(
-    ['duplicate', 'conflict', 'conflict', 'conflict'],
-  );
+  const annotated = { ...change, context: '{"a":1}', marks: '{"whole":true}' };
+  expect(await outcomes(annotated)).toEqual(['recorded']);
+  expect(
+    await outcomes(annotated, change, { ...annotated, context: '{"a":2}' }, { ...annotated, marks: '{"root":true}' }),
+  ).toEqual(['duplicate', 'conflict', 'conflict', 'conflict']);
   await server.database.pool.query(`update change_entry set recorded_by = 0 where tenant = $1 and entity_id = 'same'`, [
     tenant,
   ]);
-  expect(await outcomes(given, change)).toEqual(['duplicate', 'duplicate']);
+  expect(await outcomes(annotated, change)).toEqual(['duplicate', 'duplicate']);
 });
 
 test('the context needs changelog.changelog_manage, in the list and in exports', async () => {
   const token = await server.token(tenant, { scope: 'changelog.changelog_read ai.agent_manage' });
   expect((await server.call(`/changelog/${tenant}/changelogs?context=true`, { token })).status).toBe(403);
-  // The scope is checked before what else is wrong.
+  // The scope is checked before other faults.
   expect((await server.call(`/changelog/${tenant}/changelogs?context=true&page=0&q=x`, { token })).status).toBe(403);
   expect((await server.call(`/changelog/${tenant}/entries?context=true`, { token })).status).toBe(403);
   expect((await server.call(`/changelog/${tenant}/changelogs?context=false`, { token })).status).toBe(200);
@@ -108,7 +108,7 @@ test('the context needs changelog.changelog_manage, in the list and in exports',
   expect(answer.status).toBe(403);
 });
 
-test.each(['NDJSON', 'CSV'])('an export as %s has the context only where its job says so', async (format) => {
+test.each(['NDJSON', 'CSV'])('an export as %s has the context only if its job requests it', async (format) => {
   const q = 'entity:order entityId:way-0';
   const fileOf = async (body: object) => {
     const made = await call(`/ai-service/${tenant}/jobs`, posted({ type: 'EXPORT', q, format, ...body }));
@@ -129,7 +129,7 @@ test.each(['NDJSON', 'CSV'])('an export as %s has the context only where its job
   }
 });
 
-test('each recorder is listed with the moment at which it recorded last, folded or not', async () => {
+test('each recorder is listed with the time of its last recording, folded or not', async () => {
   const { db, pool } = server.database;
   await server.createTenant('globex');
   const token = await server.token('globex', { scope: 'changelog.changelog_manage' });
@@ -159,7 +159,7 @@ test('each recorder is listed with the moment at which it recorded last, folded 
   expect(await recorders()).toEqual(expected);
   await fold();
   expect(await recorders()).toEqual(expected);
-  // What is there already is not recorded, alone or among others, and a clock that is late takes nothing back.
+  // A duplicate, alone or in a batch, does not count, and a slow clock never moves the time back.
   expect(await recordAt(6, { way: 'service' }, 'd')).toEqual(['duplicate']);
   expect(await recordAt(6, { way: 'relay', by: 'Shop' }, 'e', 'f')).toEqual(['duplicate', 'duplicate']);
   await recordAt(0, { way: 'service' }, 'h');
@@ -169,7 +169,7 @@ test('each recorder is listed with the moment at which it recorded last, folded 
   const { rows } = await pool.query(`select from change_delta where tenant = 'globex'`);
   expect(rows).toEqual([]);
 
-  // A tenant from before Annals noted it.
+  // A tenant older than this record.
   await pool.query(`insert into change_way values ('globex', 0, $1)`, [start - 1_000]);
   expect(await recorders()).toEqual({ ...expected, since: at(-1) });
   const made = await pool.query(
@@ -184,7 +184,7 @@ test('each recorder is listed with the moment at which it recorded last, folded 
   expect((await recorders()) as typeof expected).toMatchObject({ recorders: { length: maxRecorders }, since: at(-1) });
 });
 
-test('a client that may not see how entries were recorded is not told what records them', async () => {
+test('a client that may not see how entries were recorded may not list recorders', async () => {
   const token = await server.token(tenant, { scope: 'changelog.changelog_read' });
   expect((await server.call(`/changelog/${tenant}/recorders`, { token })).status).toBe(403);
 });

@@ -24,13 +24,13 @@ let now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 const server = closeAfterAll(await startTestServer({ clock: { now: () => now } }));
 const token = await server.token('acme', { scope: read });
 
-async function answer(query: string, given = token, tenant = 'acme'): Promise<{ status: number; body: unknown }> {
-  const response = await server.call(`/changelog/${tenant}/changelogs${query}`, { token: given });
+async function answer(query: string, bearer = token, tenant = 'acme'): Promise<{ status: number; body: unknown }> {
+  const response = await server.call(`/changelog/${tenant}/changelogs${query}`, { token: bearer });
   expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
   return { status: response.status, body: await response.json() };
 }
 
-test('of several faults the first names the error and all are in its details', async () => {
+test('the first of several faults names the error, and its details have all', async () => {
   expect(await answer('?size=0&page=0')).toEqual({
     status: 400,
     body: {
@@ -71,7 +71,7 @@ describe('q', () => {
     });
   });
 
-  // Each with the position where something else was expected.
+  // Each with the position of the unexpected token.
   test.each([
     ['a term without a colon', 'entity', 1],
     ['no field at all', ':order', 1],
@@ -135,7 +135,7 @@ describe('q', () => {
 describe('the token', () => {
   const fault = (faultstring: string, errorcode: string) => ({ fault: { faultstring, detail: { errorcode } } });
 
-  test.each(['', 'x', 'a.b.c'])('missing or invalid is 401, whatever else is wrong: %j', async (text) => {
+  test.each(['', 'x', 'a.b.c'])('missing or invalid is 401, before all other faults: %j', async (text) => {
     const response = await server.call(
       '/changelog/NO/changelogs?page=0&q=x',
       text === '' ? {} : { headers: { authorization: `Bearer ${text}` } },
@@ -160,7 +160,7 @@ describe('the token', () => {
     expect(await answer('', await server.token('acme', { scope }))).toEqual({ status: 200, body: nothingFound });
   });
 
-  test('without either scope is 403, before what is wrong with the query', async () => {
+  test('without either scope is 403, before faults of the query', async () => {
     const scope = 'ai.agent_read configuration.configuration_manage schema.schema_manage';
     expect(await answer('?page=0&q=x', await server.token('acme', { scope }))).toEqual({
       status: 403,
@@ -186,14 +186,14 @@ test.each(['ACME', 'a', '1acme', 'acme-1', 'acme_1', 'acm%C3%A9', 'acme%2F', '%2
   },
 );
 
-test('a tenant without entries has an empty history, whatever is asked', async () => {
+test('a tenant without entries has an empty history for every query', async () => {
   const empty = await server.token('empty');
   for (const q of ['', 'entity:order', 'actor:~.*', 'entity:* entityId:~.', 'related.entityId:x', 'related.entity:*']) {
     expect(await answer(`?q=${encodeURIComponent(q)}`, empty, 'empty')).toEqual({ status: 200, body: nothingFound });
   }
 });
 
-describe('500 with its one message and nothing of the cause, which the log has', () => {
+describe('500 has a fixed message, and the cause is only in the log', () => {
   const queries = ['', '?q=entity:order', '?q=entity:order+entityId:1'];
 
   test('where a statement fails', async () => {
@@ -214,7 +214,7 @@ describe('500 with its one message and nothing of the cause, which the log has',
     const { pool, url } = server.database;
     const bringBack = await takeDatabaseAway(url);
     try {
-      // A fresh token: neither what is known of its client nor the connections of the pool may hide the loss.
+      // A fresh token: neither a cached client nor pooled connections may hide the loss.
       for (const query of queries) expect(await answer(query)).toEqual({ status: 500, body: internal });
     } finally {
       await bringBack();

@@ -67,7 +67,7 @@ async function ask(tenant: string, q: string): Promise<{ status: number; body: B
 }
 
 describe('the examples of docs/query-language.md', () => {
-  test('find over HTTP what the document says', async () => {
+  test('find over HTTP what the page documents', async () => {
     const examples = examplesOf(document);
     expect(examples.length).toBeGreaterThan(40);
     for (const { query, outcome } of examples) {
@@ -83,7 +83,7 @@ describe('the examples of docs/query-language.md', () => {
   });
 });
 
-test('whatever q is, the answer is 200 or 400, and a 400 tells the position', async () => {
+test('any q is 200 or 400, and a 400 has the position', async () => {
   const vocabulary = {
     entities: hardNames,
     entityIds: hardNames,

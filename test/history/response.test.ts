@@ -59,7 +59,7 @@ async function record(tenant: string, ...changes: Change[]): Promise<void> {
 }
 
 describe('the body, to the byte', () => {
-  test('with everything an entry can have', async () => {
+  test('with every member of an entry', async () => {
     await record(
       'full',
       change('p-1', {
@@ -87,7 +87,7 @@ describe('the body, to the byte', () => {
     );
   });
 
-  test('name and schemaVersion are left out where unknown; paths and related are there even when empty', async () => {
+  test('name and schemaVersion are omitted where unknown; paths and related are present even if empty', async () => {
     await record('bare', change('1', { at: 0, type: 'delete' }));
     expect(await textOf('bare', { q: 'occurredAt:>="1970-01-01T00:00:00Z"' })).toBe(
       '{"items":[{"at":"1970-01-01T00:00:00.000Z","type":"delete","entity":"order","entityId":"1","paths":{},' +
@@ -95,7 +95,7 @@ describe('the body, to the byte', () => {
     );
   });
 
-  test('a name and a schemaVersion that are empty are there', async () => {
+  test('an empty name and an empty schemaVersion are present', async () => {
     await record('blank', change('', { entity: '', actor: '', name: '', schemaVersion: '' }));
     expect(await textOf('blank', { q: 'actor:"" entity:"" entityId:""' })).toContain(
       '"entity":"","entityId":"","name":"","paths":{},"schemaVersion":"","actor":"","related":[]',
@@ -112,7 +112,7 @@ describe('the body, to the byte', () => {
 describe('order', () => {
   const at = now - day;
 
-  test('newest first, and of one millisecond the latest recorded first, over batches and within one', async () => {
+  test('newest first, within a millisecond last recorded first, across batches and within one', async () => {
     await record('order', change('1', { at }), change('2', { at: at + 1 }), change('3', { at }));
     await record('order', change('4', { at }), change('5', { at: at - 1 }), change('6', { at }));
     await foldHistory(server.context.db, 'order');
@@ -144,7 +144,7 @@ describe('pages', () => {
     expect(await ask('paged', { size: String(size) })).toMatchObject({ page: 1, size, totalElements: 201, totalPages });
   });
 
-  test('the last page has the rest, the one after it no items and the true totals', async () => {
+  test('the last page has the rest, and the next one no items but the same totals', async () => {
     const last = await ask('paged', { page: '3', size: '100' });
     expect(last.items.map((item) => item.entityId)).toEqual(['200']);
     expect(await ask('paged', { page: '4', size: '100' })).toEqual({
@@ -216,13 +216,13 @@ describe('the window', () => {
       `occurredAt:>=${time(ids.old)} compoundLogicalQuery:((occurredAt:>${time(now)}) OR (entity:order))`,
       everything,
     ],
-  ])('%s: items and totals alike, with tallies, documents and both', async (_case, q, wanted) => {
+  ])('%s: items and totals alike, with tallies, documents and both', async (_case, q, expectedIds) => {
     const documents = `${q} entity:order entityId:*`.trim();
     const both = `${q} compoundLogicalQuery:((entity:order entityId:nobody) OR (actor:Jane Doe))`.trim();
-    for (const asked of [q, `${q} actor:Jane*`.trim(), documents, both]) {
-      const { items, totalElements } = await ask('window', { q: asked });
-      expect({ asked, ids: items.map((item) => item.entityId) }).toEqual({ asked, ids: wanted });
-      expect(totalElements).toBe(wanted.length);
+    for (const query of [q, `${q} actor:Jane*`.trim(), documents, both]) {
+      const { items, totalElements } = await ask('window', { q: query });
+      expect({ query, ids: items.map((item) => item.entityId) }).toEqual({ query, ids: expectedIds });
+      expect(totalElements).toBe(expectedIds.length);
     }
   });
 
@@ -235,11 +235,11 @@ describe('the window', () => {
   });
 });
 
-test('an entity type that nobody has heard of is no error', async () => {
+test('an unknown entity type is no error', async () => {
   expect(await ask('full', { q: 'entity:spaceship' })).toMatchObject({ items: [], totalElements: 0 });
 });
 
-test('two tenants never meet: what one asks is the same whatever the other has', async () => {
+test('tenants are isolated: the responses of one do not depend on the other', async () => {
   const shared = [change('1', { related: [{ entity: 'group', entityId: 'g' }] }), change('2', { actor: 'system' })];
   await record('left', ...shared);
   const queries = ['', 'entity:*', 'actor:~.', 'entity:* entityId:~.', 'related.entityId:*', 'related.entity:~.'];

@@ -27,7 +27,7 @@ async function timingOf(operation: string, parameters: Record<string, string>): 
   return response.headers.get('server-timing');
 }
 
-// So many times of their own that the few entries are quicker to read.
+// So many distinct times that reading the few entries is faster.
 const arms = Array.from({ length: 40 }, (_none, index) => {
   const [from, to] = [index + 2, index].map((hours) => new Date(now - hours * hour).toISOString());
   return `(entity:order occurredAt:(>="${from}" AND <"${to}"))`;
@@ -39,7 +39,7 @@ test.each([
   ['search', 'entity:order entityId:~^d[24]$', 'search'],
   ['scan', `compoundLogicalQuery:(${arms.join(' OR ')})`, 'scan'],
   ['merged', 'compoundLogicalQuery:((entity:site) OR (entity:order entityId:d2))', 'merged'],
-])('Server-Timing tells how a query was answered: %s', async (list, q, counts) => {
+])('Server-Timing shows how a query was answered: %s', async (list, q, counts) => {
   expect(await timingOf('changelogs', { q })).toMatch(new RegExp(`^${list};dur=\\d+\\.\\d$`));
   expect(await timingOf('histogram', { q })).toMatch(new RegExp(`^${counts};dur=\\d+\\.\\d$`));
   for (const field of ['entity', 'type', 'actor']) {
@@ -47,7 +47,7 @@ test.each([
   }
 });
 
-test('a document and one change have it too, names and recorders count nothing and have none', async () => {
+test('a document and a single change have it too; names and recorders count nothing and have none', async () => {
   expect(await timingOf('documents', { entity: 'order', entityId: 'd2' })).toMatch(/^documents;dur=/);
   const list = await server.call(`/changelog/${tenant}/changelogs?ref=true&size=1`, { token });
   const { items } = (await list.json()) as { items: { ref: string }[] };

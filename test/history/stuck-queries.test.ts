@@ -17,7 +17,7 @@ import { statementsWaiting } from '../support/server/statements-waiting.ts';
 const tenant = 'acme';
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 const applicationName = 'stuck queries';
-/** One of each way to answer: from tallies, one document, several statements. */
+/** One query per plan: tallies, one document, several statements. */
 const queries = ['', 'actor:Jane*', 'entity:order entityId:1', 'entity:order entityId:~^1', 'entity:order entityId:1*'];
 
 const database = await createTestDatabase();
@@ -47,12 +47,12 @@ async function ask(
   return (await doWork({ tenant: of, ...limits }, page)).total;
 }
 
-/** Connections that somebody has. */
+/** Connections in use. */
 function inUse(): number {
   return pool.pools.reduce((sum, { totalCount, idleCount }) => sum + totalCount - idleCount, 0);
 }
 
-/** Statements of the service that run, or transactions that it has open. */
+/** Running statements and open transactions of the service. */
 async function busy(): Promise<number> {
   const { rows } = await database.pool.query<{ busy: number }>(
     "select count(*) as busy from pg_stat_activity where application_name = $1 and state <> 'idle'",
@@ -63,14 +63,14 @@ async function busy(): Promise<number> {
 
 const stuck = async () => (await statementsWaiting(database)).length;
 
-describe('while statements get no further', () => {
+describe('while statements are blocked', () => {
   beforeEach(async () => (await lockTables(database, ['change_entry'])).release);
 
-  test.each(queries)('a client that has gone leaves no statement and no connection behind: %s', async (q) => {
+  test.each(queries)('a disconnected client leaves no statement or connection behind: %s', async (q) => {
     const gone = new AbortController();
     const find = finder();
-    const asked = Array.from({ length: 12 }, () => ask(find, q, { signal: gone.signal }));
-    const outcomes = Promise.allSettled(asked);
+    const calls = Array.from({ length: 12 }, () => ask(find, q, { signal: gone.signal }));
+    const outcomes = Promise.allSettled(calls);
     await eventually(busy).toBeGreaterThan(0);
     gone.abort(new Error('the client has gone'));
     for (const outcome of await outcomes) {
@@ -80,7 +80,7 @@ describe('while statements get no further', () => {
     await eventually(inUse).toBe(0);
   });
 
-  test.each(queries)('a query that takes too long is a 503, and its connection is free again: %s', async (q) => {
+  test.each(queries)('a query that times out is a 503, and its connection is released: %s', async (q) => {
     const find = finder();
     const outcomes = await Promise.allSettled(Array.from({ length: 12 }, () => ask(find, q, { timeLimit: 500 })));
     for (const outcome of outcomes) {
@@ -93,11 +93,11 @@ describe('while statements get no further', () => {
     await eventually(inUse).toBe(0);
   });
 
-  test('questions that take long leave connections to the others', async () => {
+  test('slow queries leave connections to other work', async () => {
     const gone = new AbortController();
     const find = finder();
-    const asked = Array.from({ length: 30 }, () => ask(find, 'entity:order entityId:1*', { signal: gone.signal }));
-    const outcomes = Promise.allSettled(asked);
+    const calls = Array.from({ length: 30 }, () => ask(find, 'entity:order entityId:1*', { signal: gone.signal }));
+    const outcomes = Promise.allSettled(calls);
     await eventually(busy).toBeGreaterThan(0);
     const bystander = () => pool.query({ text: 'select 1 as answer' });
     expect((await doWork({ tenant: 'bystander' }, bystander)).rows).toEqual([{ answer: 1 }]);
@@ -105,13 +105,13 @@ describe('while statements get no further', () => {
     await outcomes;
   });
 
-  test('queries of one tenant that take long leave places to those of another tenant', async () => {
+  test('slow queries of one tenant leave slots to another tenant', async () => {
     const gone = new AbortController();
     const find = finder();
-    const asked = Array.from({ length: 30 }, () => ask(find, 'entity:order entityId:1*', { signal: gone.signal }));
-    const outcomes = Promise.allSettled(asked);
+    const calls = Array.from({ length: 30 }, () => ask(find, 'entity:order entityId:1*', { signal: gone.signal }));
+    const outcomes = Promise.allSettled(calls);
     await eventually(stuck).toBeGreaterThan(0);
-    // Until it has all places that it gets: on a slow machine they fill one after the other.
+    // Until it has all the slots it gets: on a slow machine they fill one by one.
     let ofOne = 0;
     for (let looks = 0; looks < 3; await letOthersWork(150)) {
       const before = ofOne;
@@ -119,9 +119,9 @@ describe('while statements get no further', () => {
       looks = ofOne === before ? looks + 1 : 0;
     }
     const ofAnother = ask(find, 'entity:order entityId:1*', { signal: gone.signal }, 'other');
-    const other = Promise.allSettled([ofAnother]);
+    const otherOutcome = Promise.allSettled([ofAnother]);
     await eventually(stuck).toBe(ofOne + 1);
     gone.abort();
-    await Promise.all([outcomes, other]);
+    await Promise.all([outcomes, otherOutcome]);
   });
 });

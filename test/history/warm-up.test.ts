@@ -34,7 +34,7 @@ await createRecorder(database.db, tenant, () => now)(changes);
 await foldHistory(database.db, tenant);
 await database.pool.query('analyze');
 
-/** The plans of routines that read entries or tallies, which a connection has after some work. */
+/** Cached plans, on a connection after some work, of routines that read entries or tallies. */
 async function plansAfter(statements: ReturnType<typeof warmUpStatements>, ask: boolean): Promise<Set<string>> {
   const pool = createPool(database.url, { maximum: 1 });
   const db = createDatabase(pool);
@@ -55,7 +55,7 @@ async function plansAfter(statements: ReturnType<typeof warmUpStatements>, ask: 
   return new Set(rows.map(({ text }) => text));
 }
 
-test('after the warm-up, a first page, histogram and facet find their plans', async () => {
+test('after the warm-up, a first page, histogram and facet find cached plans', async () => {
   const prepared = await plansAfter(warmUpStatements(), false);
   const cold = await plansAfter([], true);
   const missing = [...cold].filter((text) => !prepared.has(text));
@@ -74,7 +74,7 @@ test('the warm-up plans with the settings under which pages are read', async () 
   }
 });
 
-test('the warm-up reads nothing, also where there is a history', async () => {
+test('the warm-up reads no entries, even if there is a history', async () => {
   const [page, ...others] = warmUpStatements();
   const { rows } = await database.pool.query<{ page: string }>(page ?? { text: '' });
   const [total, , entries] = rows[0]?.page.split(String.fromCharCode(0x1e)) ?? [];

@@ -19,7 +19,7 @@ import { recordStatements } from '../../support/server/statements.ts';
 
 const tenant = 'acme';
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
-/** More than are fetched at a time. */
+/** Exceeds one fetch. */
 const documents = 5_100;
 
 const changes: Omit<Change, 'identity'>[] = Array.from({ length: documents }, (_none, place) => ({
@@ -32,7 +32,7 @@ const changes: Omit<Change, 'identity'>[] = Array.from({ length: documents }, (_
   paths: '{}',
 }));
 
-/** Of a tenant whose ids are long, but for those of some changes. */
+/** Changes of a tenant with long ids, except for a few. */
 const someLong: typeof changes = [
   ...changes.slice(0, 200),
   ...Array.from({ length: 1_000 }, (_none, place) => ({
@@ -83,14 +83,17 @@ test.each([
   'related:elemMatch(entity:group entityId:~"(?m)^group [1-6]")',
   'compoundLogicalQuery:((entity:order entityId:~99) OR (related.entityId:~" 7$") OR (actor:actor 2))',
   'compoundLogicalQuery:((entity:order entityId:~[1-9]) OR (entity:product entityId:~[13579]$))',
-])('what a regular expression is found in is what an evaluator says, and never handed on in one go: %s', async (q) => {
+])('a regular expression finds what an evaluator finds, and its ids are never passed on all at once: %s', async (q) => {
   statements.length = 0;
   const query = parseQuery(q, changelogDialect);
-  const wanted = changes.filter((change) => matches(query, change, now));
-  const keys = new Set(wanted.map(keyOf));
-  for (const skip of [0, Math.max(0, wanted.length - 50)]) {
+  const matching = changes.filter((change) => matches(query, change, now));
+  const keys = new Set(matching.map(keyOf));
+  for (const skip of [0, Math.max(0, matching.length - 50)]) {
     const { total, entries } = await findPage(tenant, query, { skip, size: 50 });
-    expect({ total, entries: entries.length }).toEqual({ total: wanted.length, entries: Math.min(50, wanted.length) });
+    expect({ total, entries: entries.length }).toEqual({
+      total: matching.length,
+      entries: Math.min(50, matching.length),
+    });
     expect(entries.filter((entry) => !keys.has(keyOf(entry)))).toEqual([]);
   }
   for (const { values } of statements) {
@@ -98,8 +101,8 @@ test.each([
   }
 });
 
-test('only ids of entries that can satisfy the query are tried', async () => {
-  // Size times characters: over the ids of `long` that alone is more than the budget.
+test('only ids of entries that can satisfy the query are tested', async () => {
+  // Size times characters: the ids of `long` alone would exceed the budget.
   const source = `(${'y?'.repeat(600)})z`;
   const total = async (q: string) =>
     (await findPage('long', parseQuery(q, changelogDialect), { skip: 0, size: 1 })).total;
@@ -107,7 +110,7 @@ test('only ids of entries that can satisfy the query are tried', async () => {
   await expect(total(`entity:* entityId:~"${source}"`)).rejects.toThrow(QueryError);
 });
 
-describe('with a fixed query only ids of the entries that it shows are tried', () => {
+describe('with a fixed query only ids of the entries it shows are tested', () => {
   const source = `(${'y?'.repeat(600)})z`;
   const ask = async (fixed: string, q: string) => {
     const restriction = readRestriction([{ query: fixed, hide: [] }]);
@@ -119,7 +122,7 @@ describe('with a fixed query only ids of the entries that it shows are tried', (
     ['of related documents', `related.entityId:~"${source}"`],
     ['that are paths', `path:~"${source}"`],
   ])('%s', async (_title, q) => {
-    // The entries of `long` alone have more ids, related ids and paths than the budget is enough for.
+    // The ids, related ids and paths of `long` alone would exceed the budget.
     for (const fixed of ['actor:actor 1', 'entity:* entityId:document-4', 'related.entityId:group 7', 'entity:order'])
       expect({ fixed, total: await ask(fixed, q) }).toEqual({ fixed, total: 0 });
     for (const fixed of ['actor:long', 'entity:* entityId:xx*', 'entity:*'])
@@ -141,12 +144,12 @@ describe('with a fixed query only ids of the entries that it shows are tried', (
   });
 });
 
-test('a regular expression is tried on 2,000,000 ids, on more it is an error', async () => {
+test('a regular expression is tested on up to 2,000,000 ids; more are an error', async () => {
   const patterns = [{ of: 'document' as const, source: 'b', position: 7 }];
   const tried = async (count: number, batch: number) => {
     const ids = Array.from({ length: batch }, () => 'a');
     async function* batches() {
-      for (let given = 0; given < count; given += batch) yield ids;
+      for (let yielded = 0; yielded < count; yielded += batch) yield ids;
     }
     return await tryOnIds(patterns, batches, { regexes, budget: new RegexBudget() });
   };
@@ -157,16 +160,16 @@ test('a regular expression is tried on 2,000,000 ids, on more it is an error', a
   });
 });
 
-test('many hashes are looked up in another way than few, with the same result', async () => {
+test('many hashes are looked up differently from few, with the same result', async () => {
   const ids = Array.from({ length: 500 }, (_none, place) => `document-${place * 10}`);
   const hashes = `{${ids.map(uuidOf).join(',')}}`;
-  const count = async (isIn: boolean, told: number) => {
-    const condition = documentSatisfies({ kind: 'document', matcher: { kind: 'ids', isIn, count: told, hashes } });
+  const count = async (isIn: boolean, idCount: number) => {
+    const condition = documentSatisfies({ kind: 'document', matcher: { kind: 'ids', isIn, count: idCount, hashes } });
     const { rows } = await sql<{ total: number }>`
       select count(*) as total from change_entry e where e.tenant = ${tenant} and ${condition}`.execute(database.db);
     return rows[0]?.total;
   };
-  for (const told of [500, 300_000]) {
-    expect([await count(true, told), await count(false, told)]).toEqual([500, changes.length - 500]);
+  for (const idCount of [500, 300_000]) {
+    expect([await count(true, idCount), await count(false, idCount)]).toEqual([500, changes.length - 500]);
   }
 });

@@ -29,7 +29,7 @@ function before(days: number): string {
   return new Date(now - days * day).toISOString();
 }
 
-/** So many arms, each with a time and a pattern of its own. Every third one has another term. */
+/** `count` arms, each with its own time and pattern. Every third has an additional term. */
 function armsOf(count: number, more: (place: number) => string = () => ''): string {
   const arms = Array.from({ length: count }, (_none, place) => {
     const time =
@@ -79,26 +79,26 @@ describe('a history', () => {
     ['many arms with documents', armsOf(25, (place) => ` entity:order entityId:(${place % 40}, ${(place * 3) % 40})`)],
     ['few arms with documents', armsOf(4, () => ' entity:order entityId:(1, 2, 3)')],
     ['many arms with related documents', armsOf(25, (place) => ` related.entityId:${place % 4}`)],
-  ])('is answered as an evaluator says that reads all of it: %s', async (_name, q) => {
+  ])('is answered like an evaluator that reads every entry: %s', async (_name, q) => {
     const query = parseQuery(q, changelogDialect);
-    const wanted = changes
+    const expected = changes
       .filter((change) => matches(query, change, now))
       .map(({ at, actor, entityId }) => ({ at, actor, entityId }));
-    expect(wanted.length).toBeGreaterThan(20);
+    expect(expected.length).toBeGreaterThan(20);
     const key = (entry: { at: number; actor?: string; entityId: string }) =>
       `${String(entry.at).padStart(15)} ${entry.actor} ${entry.entityId}`;
     const listed: string[] = [];
-    for (let skip = 0; skip <= wanted.length; skip += 700) {
+    for (let skip = 0; skip <= expected.length; skip += 700) {
       const { total, entries } = await findPage(tenant, query, { skip, size: 700 });
-      expect(total).toBe(wanted.length);
+      expect(total).toBe(expected.length);
       listed.push(...entries.map(key));
     }
-    expect(listed.toSorted()).toEqual(wanted.map(key).sort());
+    expect(listed.toSorted()).toEqual(expected.map(key).sort());
     const times = listed.map((text) => text.slice(0, 15));
     expect(times).toEqual(times.toSorted().reverse());
   });
 
-  test('conditions that tell actors by bits say what those say that list them', async () => {
+  test('conditions on actor bitmaps match the same entries as conditions that list the actors', async () => {
     const { pool, db } = database;
     const names = await readNames(pool, tenant, undefined);
     const dictionary = extendDictionary(undefined, names);
@@ -114,8 +114,8 @@ describe('a history', () => {
         counts.push(rows[0]?.total ?? -1);
       }
       const query = parseQuery(`${q} ${always}`, changelogDialect);
-      const wanted = changes.filter((change) => matches(query, change, now)).length;
-      expect({ q, counts }).toEqual({ q, counts: [wanted, wanted] });
+      const expected = changes.filter((change) => matches(query, change, now)).length;
+      expect({ q, counts }).toEqual({ q, counts: [expected, expected] });
     }
   });
 });

@@ -21,13 +21,13 @@ const minute = 60_000;
 const day = 86_400_000;
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 const types = ['create', 'update', 'delete'] as const;
-/** How many facets are compared with a plain count. */
-const asked = trials(10);
+/** Number of facets compared with a plain count. */
+const comparisons = trials(10);
 
 const random = new Random();
 const history = closeAfterAll(await openTestHistory(tenant, () => now));
 
-/** Some entity types have most entries, and many have as many as others. Each actor has a favourite of its own. */
+/** Some entity types have most entries, and many have as many as others. Each actor favours one. */
 function someChanges(): Change[] {
   const count = [20, 300, 900][random.below(3)] ?? 20;
   const crowd = random.below(2) === 0 ? now - random.below(60 * day) : undefined;
@@ -47,7 +47,7 @@ function someChanges(): Change[] {
   });
 }
 
-/** Two transactions that meet a new kind and a new actor at once give each of them two numbers. */
+/** Two concurrent transactions that register the same new kind and actor give each of them two numbers. */
 async function recordTwins(round: number): Promise<void> {
   const { db } = history.database;
   await inTransaction(db, async (one) => {
@@ -95,7 +95,7 @@ function someRange(): { q: string; where: string } {
 const columns = { entity: 'k.entity', type: 'k.type', actor: 'a.name' } as const;
 const fields = ['entity', 'type', 'actor'] as const;
 
-/** The values of a field, and a plain count in the same snapshot. */
+/** The values of a field and a plain count, from one snapshot. */
 async function ask(
   dictionaries: DictionaryCache,
   { q, where, size, field }: { q: string; where: string; size: number; field: (typeof fields)[number] },
@@ -127,7 +127,7 @@ test(
     const dictionaries = new DictionaryCache(pool);
     const record = createRecorder(db, tenant, () => now);
     let compared = 0;
-    for (let round = 0; compared < asked; round++) {
+    for (let round = 0; compared < comparisons; round++) {
       for (let batch = 0; batch < 3; batch++) await record(someChanges());
       if (round < 3) await recordTwins(round);
       if (random.below(3) > 0) await foldPortion(db, tenant, 200);
@@ -154,7 +154,7 @@ test(
       }
     }
   },
-  180_000 + asked * 5_000,
+  180_000 + comparisons * 5_000,
 );
 
 async function firstTimeOf(q: string): Promise<number> {
@@ -199,13 +199,13 @@ test('the oldest entry of some kinds is looked for among 1,000 entries of an act
   expect(await askOldest(['slow'], 'delete')).toEqual([{ oldest: null, decided: false }]);
   expect(await askOldest(['slow'], 'update')).toEqual([{ oldest: begin, decided: true }]);
   expect(await firstTimeOf('actor:slow type:delete')).toBe(begin + 2_000);
-  // One of another actor counts where it is older than the 1,000 that were looked at.
+  // An entry of another actor counts if it is older than the 1,000 examined.
   await record([changeOf({ at: begin + 1_600, actor: 'late', entity: 'x', type: 'delete' })]);
   expect(await askOldest(['slow', 'late'], 'delete')).toEqual([{ oldest: begin + 1_600, decided: false }]);
   await record([changeOf({ at: begin + 1_400, actor: 'late', entity: 'x', type: 'delete' })]);
   expect(await askOldest(['slow', 'late'], 'delete')).toEqual([{ oldest: begin + 1_400, decided: true }]);
   expect(await firstTimeOf('actor:(slow,late) type:delete')).toBe(begin + 1_400);
-  // Of several selections the oldest counts, whichever comes first.
+  // The oldest of several selections counts, in any order.
   const [late, slow] = ['(actor:late type:delete)', '(actor:slow type:update)'];
   for (const arms of [`(${late} OR ${slow})`, `(${slow} OR ${late})`]) {
     expect(await firstTimeOf(`compoundLogicalQuery:${arms}`)).toBe(begin);

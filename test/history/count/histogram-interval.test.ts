@@ -17,14 +17,14 @@ test.each([
   expect(intervalFor({ from: midnight, end: midnight + length }, buckets, utcCalendar)).toEqual(interval);
 });
 
-test('a window that begins within a bucket needs one bucket more', () => {
+test('a window that begins within a bucket needs one more bucket', () => {
   expect(intervalFor({ from: midnight + 1, end: midnight + 1 + day }, 24, utcCalendar)).toEqual({
     unit: 'hour',
     count: 2,
   });
 });
 
-test('where 364 days make too many buckets, a bucket has several times as many', () => {
+test('where 364-day buckets are too many, the interval is the smallest multiple of 364 days that fits', () => {
   const end = Date.UTC(9999, 11, 31);
   for (const buckets of [1, 7, 500]) {
     const interval = intervalFor({ from: 0, end }, buckets, utcCalendar);
@@ -35,7 +35,7 @@ test('where 364 days make too many buckets, a bucket has several times as many',
   }
 });
 
-test('boundaries are multiples since 1970 and cover the time, and no more', () => {
+test('boundaries are multiples of the interval since 1970 and cover exactly the window', () => {
   const begins = boundariesOf(
     { from: midnight + 1, end: midnight + 3 * day + 1 },
     { unit: 'day', count: 2 },
@@ -48,7 +48,7 @@ test('boundaries are multiples since 1970 and cover the time, and no more', () =
   expect(begins.at(-2)).toBeLessThan(midnight + 3 * day + 1);
 });
 
-test('days begin at local midnight, those of 23 and 25 hours too', () => {
+test('days begin at local midnight, including those of 23 and 25 hours', () => {
   const daysOf = (timeZone: string, from: string, end: string) => {
     const calendar = calendarOf(timeZone) ?? utcCalendar;
     const range = { from: Date.parse(from), end: Date.parse(end) };
@@ -66,7 +66,7 @@ test('days begin at local midnight, those of 23 and 25 hours too', () => {
     '2026-11-01T04:00',
     '2026-11-02T05:00',
   ]);
-  // A day whose midnight there is none begins at its first moment, and a day that was skipped is no bucket.
+  // A day without a midnight begins at its first moment, and a skipped day has no bucket.
   expect(daysOf('America/Sao_Paulo', '2018-11-03T12:00Z', '2018-11-04T12:00Z')).toEqual([
     '2018-11-03T03:00',
     '2018-11-04T03:00',

@@ -25,7 +25,7 @@ type Entry = Omit<Change, 'identity'>;
 const server = closeAfterAll(await startTestServer({ clock: { now: () => now } }));
 const token = await server.token(tenant);
 
-test('buckets, facets and others are what an evaluator counts that tests every entry', async () => {
+test('buckets, facets and others equal the counts of an evaluator that tests every entry', async () => {
   const scenario = arbitraryHistory([tenant], now).chain((history) =>
     fc.record({
       history: fc.constant(history),
@@ -46,15 +46,15 @@ test('buckets, facets and others are what an evaluator counts that tests every e
     for (const { query, buckets, timeZone, field, size } of asked) {
       const q = query.text;
       const parsed = parseQuery(q, changelogDialect);
-      const wanted = recorded.filter((entry) => matches(parsed, entry, now));
+      const matching = recorded.filter((entry) => matches(parsed, entry, now));
       const histogram = await ask<Histogram>('histogram', {
         q,
         buckets: String(buckets),
         ...(timeZone === undefined ? {} : { timeZone }),
       });
-      checkHistogram({ q, timeZone }, histogram, wanted, buckets);
+      checkHistogram({ q, timeZone }, histogram, matching, buckets);
       const facets = await ask('facets', { q, field, size: String(size) });
-      expect({ q, ...facets }).toEqual({ q, ...facetsOf(wanted, field, size) });
+      expect({ q, ...facets }).toEqual({ q, ...facetsOf(matching, field, size) });
     }
   });
 });
@@ -73,17 +73,22 @@ interface Asked {
   timeZone: string | undefined;
 }
 
-function checkHistogram({ q, timeZone }: Asked, found: Histogram, wanted: readonly Entry[], most: number): void {
+function checkHistogram(
+  { q, timeZone }: Asked,
+  found: Histogram,
+  matching: readonly Entry[],
+  maxBuckets: number,
+): void {
   const { interval, buckets } = found;
   const [from, to] = [Date.parse(found.from), Date.parse(found.to)];
-  expect(buckets.length).toBeLessThanOrEqual(most);
-  const inside = wanted.filter(({ at }) => at <= to);
+  expect(buckets.length).toBeLessThanOrEqual(maxBuckets);
+  const inside = matching.filter(({ at }) => at <= to);
   expect({ q, total: found.totalElements, after: found.after }).toEqual({
     q,
-    total: wanted.length,
-    after: wanted.length - inside.length,
+    total: matching.length,
+    after: matching.length - inside.length,
   });
-  /** How many units since 1970 a moment is in, by the calendar of the zone where they are days. */
+  /** Units between 1970 and a moment, by the zone's calendar if they are days. */
   const unitOf = (moment: number) =>
     Math.floor((interval.unit === 'day' ? localTimeOf(moment, timeZone) : moment) / lengths[interval.unit]);
   const first = Math.floor(unitOf(from) / interval.count);
@@ -108,7 +113,7 @@ function checkHistogram({ q, timeZone }: Asked, found: Histogram, wanted: readon
 
 const clocks = new Map<string, Intl.DateTimeFormat>();
 
-/** What a clock in the zone shows at the moment, as if it stood in Greenwich; whole seconds, in milliseconds. */
+/** The zone's local time at a moment, read as UTC; whole seconds, in milliseconds. */
 function localTimeOf(moment: number, timeZone = 'UTC'): number {
   const known = clocks.get(timeZone);
   const clock = known ?? new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'medium' });
@@ -116,28 +121,26 @@ function localTimeOf(moment: number, timeZone = 'UTC'): number {
   return Date.parse(`${clock.format(moment).replace(' ', 'T')}Z`);
 }
 
-function facetsOf(wanted: readonly Entry[], field: 'entity' | 'type' | 'actor' | 'path', size: number): object {
+function facetsOf(matching: readonly Entry[], field: 'entity' | 'type' | 'actor' | 'path', size: number): object {
   const valuesOf = (entry: Entry) =>
     field === 'path' ? new Set(Object.keys(JSON.parse(entry.paths)).map(nameOfPath)) : [entry[field]];
   const groups = Map.groupBy(
-    wanted.flatMap((entry) => [...valuesOf(entry)]),
+    matching.flatMap((entry) => [...valuesOf(entry)]),
     (value) => value,
   );
   const counted = [...groups].map(([value, entries]) => ({ value, count: entries.length }));
-  counted.sort(
-    (one, other) => other.count - one.count || Buffer.compare(Buffer.from(one.value), Buffer.from(other.value)),
-  );
+  counted.sort((a, b) => b.count - a.count || Buffer.compare(Buffer.from(a.value), Buffer.from(b.value)));
   const values = counted.slice(0, size);
   const left = counted.slice(size);
-  // Of paths, `others` counts those that are left out.
+  // For paths, `others` is the number of values left out.
   const others = field === 'path' ? left.length : left.reduce((sum, { count }) => sum + count, 0);
-  return { field, totalElements: wanted.length, values, others };
+  return { field, totalElements: matching.length, values, others };
 }
 
-/** Empties the tenant, records the history, and answers its entries. */
+/** Empties the tenant, records the history, and returns its entries. */
 async function recordAnew({ batches }: HistorySketch): Promise<Entry[]> {
   await server.database.pool.query(
-    // No truncate: it would wait for an index that the service is building, which waits for everybody else.
+    // No truncate: it would wait for an index build of the service, which waits for all other transactions.
     `delete from change_related; delete from change_entry; delete from change_delta; delete from change_tally;
      update change_folded set folds = folds + 1`,
   );

@@ -32,7 +32,7 @@ function violation(field: string, message: string) {
   return { status: 400, body: { status: 400, type: 'validation_violation', message, details: [{ field, message }] } };
 }
 
-test('a histogram begins at the oldest match, has empty buckets, and counts apart what is later than now', async () => {
+test('a histogram begins at the oldest match, has empty buckets, and counts future entries separately', async () => {
   const bucket = (at: string, counts: object) => ({ at, count: 0, create: 0, update: 0, delete: 0, ...counts });
   expect(await ask('histogram?buckets=3')).toEqual({
     status: 200,
@@ -51,7 +51,7 @@ test('a histogram begins at the oldest match, has empty buckets, and counts apar
   });
 });
 
-test('with a time zone, days begin at midnight there; no zone at all is 400', async () => {
+test('with a time zone, days begin at local midnight; an unknown zone is 400', async () => {
   expect((await ask('histogram?buckets=3&timeZone=Pacific/Kiritimati')).body).toMatchObject({
     totalElements: 6,
     interval: { unit: 'day', count: 1 },
@@ -67,7 +67,7 @@ test('with a time zone, days begin at midnight there; no zone at all is 400', as
     expect(await ask(`histogram?timeZone=${zone}`)).toEqual(violation('timeZone', message));
 });
 
-test('the bounds of a query are those of its histogram', async () => {
+test('a histogram has the bounds of its query', async () => {
   const q = encodeURIComponent('occurredAt:(>="2026-09-14T00:00:00Z" AND <"2026-09-14T12:00:00Z")');
   expect((await ask(`histogram?q=${q}&buckets=1`)).body).toMatchObject({
     from: '2026-09-14T10:11:12.345Z',
@@ -89,7 +89,7 @@ test('a histogram without a match has the window of its query', async () => {
   }
 });
 
-test('facets have the values with most entries, of equally many the lower code point, and count the others', async () => {
+test('facets list the values with the most entries, ties by code point, and count the others', async () => {
   expect(await ask('facets?field=actor&size=3')).toEqual({
     status: 200,
     body: {
@@ -127,7 +127,7 @@ test.each([
   }
 });
 
-test('a field that facets do not have is 400, and so is none', async () => {
+test('an unknown facet field is 400, and so is a missing one', async () => {
   const message = 'field must be one of entity, type, actor, path';
   for (const field of ['entityId', '', 'Actor'])
     expect(await ask(`facets?field=${field}`)).toEqual(violation('field', message));

@@ -40,7 +40,7 @@ const server = closeAfterAll(await startTestServer({ clock: { now: () => now } }
 for (const tenant of [...tenants, 'acme'])
   tokens.set(tenant, await server.token(tenant, { scope: 'changelog.changelog_read' }));
 
-test('the documents that are found agree with an evaluator that reads all entries', async () => {
+test('the search finds the documents that an evaluator finds by reading every entry', async () => {
   const prefix = fc.oneof(
     fc.constantFrom('', '', 'j', 'JANE', 'd', '1', 'Σ', 'ſ', '-', 'do ja', 'jane x'),
     fc.constantFrom(...hardNames),
@@ -67,16 +67,16 @@ test('the documents that are found agree with an evaluator that reads all entrie
     if (horizon !== null) await server.database.pool.query(retention, [tenants, horizon]);
     for (const { tenant, ...search } of asked) {
       const kept = (recorded.get(tenant) ?? []).filter(({ at }) => horizon === null || at >= horizon);
-      const wanted = { search, values: foundDocuments(kept, search) };
-      expect({ search, values: await ask(tenant, search) }).toEqual(wanted);
-      expect({ search, values: await searchAll(tenant, search) }).toEqual(wanted);
+      const expected = { search, values: foundDocuments(kept, search) };
+      expect({ search, values: await ask(tenant, search) }).toEqual(expected);
+      expect({ search, values: await searchAll(tenant, search) }).toEqual(expected);
     }
   });
 });
 
 const retention = `insert into change_retention (tenant, horizon) select tenant, $2 from unnest($1::text[]) as t (tenant)`;
 
-/** Empties the tenants, records the history, and answers what it has of each, newest first. */
+/** Empties the tenants, records the history, and returns the entries of each, newest first. */
 async function recordAnew(history: HistorySketch): Promise<Map<string, Omit<Change, 'identity'>[]>> {
   await server.database.pool.query(
     `delete from change_related; delete from change_entry; delete from change_delta; delete from change_tally;
@@ -95,7 +95,7 @@ async function recordAnew(history: HistorySketch): Promise<Map<string, Omit<Chan
   for (const [tenant, changes] of recorded) {
     recorded.set(
       tenant,
-      changes.toReversed().sort((one, other) => other.at - one.at),
+      changes.toReversed().sort((a, b) => b.at - a.at),
     );
   }
   return recorded;
@@ -117,7 +117,7 @@ async function ask(tenant: string, { entity, prefix, changedBefore, size }: Docu
   return (body as { values?: unknown }).values ?? body;
 }
 
-/** The same search when the newest entries do not have enough documents. */
+/** The same search where the newest entries name too few documents. */
 async function searchAll(tenant: string, search: DocumentSearch): Promise<object[]> {
   const names = await new DictionaryCache(server.context.pool).get(tenant);
   const found = await inHistorySnapshot(server.context, { tenant, now }, names, (snapshot) =>
@@ -131,7 +131,7 @@ async function searchAll(tenant: string, search: DocumentSearch): Promise<object
   }));
 }
 
-test('a document is found by its last name, also after its deletion, and not by an earlier name', async () => {
+test('a document is found by its last name, even after its deletion, and not by an earlier name', async () => {
   const record = createRecorder(server.context.db, 'acme', () => now);
   await record([
     changeOf({ at: now - 3, entity: 'product', entityId: 'p-1', name: 'Lamp Alba' }),
@@ -181,14 +181,14 @@ test('while a fold names the documents of a tenant, another tenant is folded and
   for (const tenant of [named, bystander]) {
     expect(await ask(tenant, { prefix: 'alb', size: 20 })).toMatchObject([{ entityId: 'p' }]);
   }
-  // Another process leaves the tenant to the fold that is at work.
+  // Another process leaves the tenant to the running fold.
   expect(await foldHistory(server.context.db, named)).toBe(0);
   await blocker.query('rollback');
   expect(await fold).toBe(1);
   expect(await wordsOfDirectory(named)).toEqual(['alba']);
 });
 
-test('case counts in ids, which are exact everywhere, and not in names', async () => {
+test('ids are case-sensitive everywhere, names are not', async () => {
   const of = 'cases';
   tokens.set(of, await server.token(of, { scope: 'changelog.changelog_read' }));
   await createRecorder(
@@ -221,7 +221,7 @@ async function inSnapshotOf<Result>(
   return await inHistorySnapshot(server.context, { tenant, now }, names, read);
 }
 
-test('up to 5,000 candidates are looked at one by one, and more are found in the order of time', async () => {
+test('up to 5,000 candidates are checked one by one; more are found in order of time', async () => {
   const of = 'candidates';
   await server.token(of);
   const candidates = () =>
@@ -243,7 +243,7 @@ test('up to 5,000 candidates are looked at one by one, and more are found in the
   expect(await candidates()).toBeUndefined();
 });
 
-test('a search reads 21,100 entries, in portions, and the index of documents only where these have too few', async () => {
+test('a search reads 21,100 entries in portions, and the document index only if these have too few documents', async () => {
   expect(entriesOfPortions.reduce((sum, some) => sum + some, 0)).toBe(21_100);
   const of = 'newest';
   await server.token(of);
@@ -261,7 +261,7 @@ test('a search reads 21,100 entries, in portions, and the index of documents onl
   expect(await search()).toEqual({ found: ['busy', 'rare'], cursors: 1 });
 });
 
-test('the directory has the first 100 characters of a word, and a search still heeds the others', async () => {
+test('the directory stores the first 100 characters of a word, and a search still compares the rest', async () => {
   const of = 'words';
   tokens.set(of, await server.token(of, { scope: 'changelog.changelog_read' }));
   const start = 'x'.repeat(maxWordCharacters);
@@ -280,7 +280,7 @@ test('the directory has the first 100 characters of a word, and a search still h
   expect(await ask(of, { prefix: `${start}y`, size: 20 })).toMatchObject([{ entityId: '2' }]);
 });
 
-test('changedBefore counts every digit, and a wrong value is 400 with a detail', async () => {
+test('changedBefore is exact to every digit, and a malformed value is 400 with a detail', async () => {
   const documents = { values: [expect.objectContaining({ entityId: 'p-10' })] };
   const at = new Date(now).toISOString().replace('Z', '');
   expect(await call('acme', { changedBefore: `${at}Z` })).toMatchObject({ body: { values: [] } });
@@ -310,7 +310,7 @@ async function wordsOfDirectory(tenant: string): Promise<string[]> {
   return rows.map(({ words }) => words);
 }
 
-test('the directory has the words of the last names, and follows folds and retention', async () => {
+test('the directory has the words of current names, and follows folds and retention', async () => {
   const of = 'directory';
   await server.token(of);
   const { db } = server.context;
@@ -335,7 +335,7 @@ test('the directory has the words of the last names, and follows folds and reten
   expect(await wordsOfDirectory(of)).toEqual([]);
 });
 
-test('a fold reads the names of some entries at a time, and the last name counts whatever the portion', async () => {
+test('a fold reads names in portions, and the last name wins whatever the portion size', async () => {
   const of = 'portions';
   await server.token(of);
   const { db } = server.context;

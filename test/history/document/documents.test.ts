@@ -45,7 +45,7 @@ interface AnsweredDocument {
   lastChange?: { at: string; type: string; actor: string };
 }
 
-/** The document as the answer has it, with every digit. */
+/** The document as in the response, with every digit. */
 function documentIn(text: string): string | undefined {
   const document = memberOf(parseJson(text), 'document');
   return document === undefined ? undefined : compactText(document);
@@ -57,7 +57,7 @@ function documentChange(type: ChangeType, at: number, before: string | undefined
   return change;
 }
 
-test('the document at every moment and after every change is what was written, wherever complete says so', async () => {
+test('the document at every moment and after every change is what was written, wherever it is marked complete', async () => {
   const sides = fc.constantFrom<Written['sides']>('both', 'both', 'both', 'after', 'before', 'none');
   const scenario = fc.record({
     written: fc.oneof(
@@ -102,8 +102,8 @@ test('the document at every moment and after every change is what was written, w
     for (const [index, { entry, document, at: moment }] of entries.entries()) {
       const isLastOfMoment = entries[index + 1]?.at !== moment;
       const when = { changes: String(index + 1) };
-      const asked = isLastOfMoment ? [when, { at: new Date(moment).toISOString() }] : [when];
-      for (const parameters of asked) {
+      const selectors = isLastOfMoment ? [when, { at: new Date(moment).toISOString() }] : [when];
+      for (const parameters of selectors) {
         const { status, text, body } = await ask({ entity: 'thing', entityId, ...parameters });
         expect({ status, ...body, document: undefined, name: undefined }).toEqual({
           status: 200,
@@ -142,7 +142,7 @@ test('before its creation and after its deletion a document does not exist, and 
     `{"entity":"thing","entityId":"p","at":"${time(now - 3 * second)}","exists":true,"complete":true,"name":"Desk lamp",` +
       `"document":${price},"changes":1,"lastChange":{"at":"${time(now - 3 * second)}","type":"create","actor":"Jane Doe"}}`,
   );
-  // Left out, the moment is now.
+  // The default moment is now.
   const { text } = await ask(of);
   expect(JSON.parse(text)).toEqual({
     ...of,
@@ -155,7 +155,7 @@ test('before its creation and after its deletion a document does not exist, and 
   });
 });
 
-test('a large document, and one of many entries, are what was written', async () => {
+test('a large document and one with many entries are returned as written', async () => {
   const filler = Array.from({ length: 4_000 }, (_none, index) => `"${index}":"😀${'é'.repeat(150)}"`);
   const large = `{${filler.join(',')}}`;
   const wide = { entity: 'thing', entityId: 'large' };
@@ -166,12 +166,12 @@ test('a large document, and one of many entries, are what was written', async ()
   const first = await ask({ ...wide, changes: '1' });
   expect(isSame(documentIn(first.text), large)).toBe(true);
   expect(first.body).toMatchObject({ complete: true });
-  // The update did not meet what stood there.
+  // The update's before value does not match the document.
   const next = await ask({ ...wide, changes: '2' });
   expect(next.body).toMatchObject({ complete: false, exists: true });
   expect(next.text).toContain('"document":{"0":1.50,');
 
-  // More than are read at a time.
+  // Exceeds one read.
   const count = 5_001;
   const update = documentChange('update', now - 7 * second, '{"n":0}', '{"n":1}');
   const many = Array.from({ length: count }, (_none, index) => ({
@@ -197,19 +197,19 @@ test(`a process has ${maxLargeDocuments} large documents at once, and a tenant h
   expect(longest.paths).toHaveLength(maxSmallBytes);
   const change = written('x'.repeat(maxSmallBytes - around + 1));
   const tenants = [tenant, 'bcme', 'ccme', 'dcme'] as const;
-  for (const one of tenants) {
-    await server.createTenant(one);
-    await createRecorder(db, one, () => now)([{ ...change, entityId: 'long' }]);
+  for (const owner of tenants) {
+    await server.createTenant(owner);
+    await createRecorder(db, owner, () => now)([{ ...change, entityId: 'long' }]);
   }
   await record(longest);
-  const open = (one: string) => historyReads.document(one, of);
+  const open = (owner: string) => historyReads.document(owner, of);
   const waiting = () => shareFigures().find(({ name }) => name === 'large documents')?.waiting;
   const first = await open(tenant);
   const others = [await open(tenant), await open('bcme')];
   const third = open(tenant);
   await eventually(waiting).toBe(1);
   others.push(await open('ccme'));
-  // All places are taken. A document of one byte less needs none.
+  // All slots are taken. A document one byte smaller needs none.
   others.push(await historyReads.document(tenant, { ...of, entityId: longest.entityId }));
   const fifth = open('dcme');
   await eventually(waiting).toBe(2);
@@ -220,7 +220,7 @@ test(`a process has ${maxLargeDocuments} large documents at once, and a tenant h
   (await third).release();
 });
 
-test('a document without an anchor takes what it does not know from its later entries', async () => {
+test('a document without an anchor takes unknown values from its later entries', async () => {
   await record(
     { ...documentChange('update', now - 3 * second, '{"a":1,"b":2}', '{"a":5,"b":2}'), entityId: 'half' },
     { ...documentChange('update', now - 2 * second, '{"a":5,"b":2}', '{"a":5,"b":3}'), entityId: 'half' },
@@ -232,7 +232,7 @@ test('a document without an anchor takes what it does not know from its later en
   });
 });
 
-test('what retention has dropped is not there: 404 where no entry is left', async () => {
+test('entries dropped by retention are gone: 404 where none is left', async () => {
   const of = { entity: 'thing', entityId: 'old' };
   await record({ ...documentChange('create', now - 40 * 86_400 * second, undefined, '{"a":1}'), entityId: 'old' });
   expect(await ask(of)).toMatchObject({ status: 200, body: { complete: true } });
@@ -246,7 +246,7 @@ test('what retention has dropped is not there: 404 where no entry is left', asyn
   await server.database.pool.query('delete from change_retention');
 });
 
-test('a wrong moment, a wrong number of changes, and none of both', async () => {
+test('a malformed moment or number of changes is 400; so are both, and a missing entityId', async () => {
   const of = { entity: 'thing', entityId: 'p' };
   const violation = (field: string, message: string) => ({
     status: 400,

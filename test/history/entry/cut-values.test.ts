@@ -29,14 +29,14 @@ test.each([
   expect(await cutText(value, limit)).toBe(expected);
 });
 
-test('keys that look like others, and keys that come first or last, keep their places', async () => {
+test('integer-like keys and __proto__ keep their places', async () => {
   const paths = '{"__proto__":{"before":1.10},"2":{"after":"abcdef"},"10":{"after":-0}}';
   expect(await cutValues([paths], 7)).toEqual([
     { paths: '{"__proto__":{"before":1.10},"2":{"after":"abcde"},"10":{"after":-0}}', cut: ['2'], lengths: [8] },
   ]);
 });
 
-test('a document that just fits is whole; one byte less cuts its longest values, and then leaves out its last members', async () => {
+test('a document that just fits is whole; below that its longest values are cut, then its last members dropped', async () => {
   const document = JSON.stringify({ a: 1, text: 'x'.repeat(5_000), list: [1, 2, 3], z: 'end' });
   expect(await fitDocument(document, document.length)).toEqual({ text: document, cut: [], left: 0 });
   const cut = await fitDocument(document, document.length - 1);

@@ -20,10 +20,10 @@ interface Item {
 
 async function ask(
   target: string,
-  given = token,
+  bearer = token,
   of = tenant,
 ): Promise<{ status: number; text: string; body: unknown }> {
-  const response = await server.call(`/changelog/${of}/${target}`, { token: given });
+  const response = await server.call(`/changelog/${of}/${target}`, { token: bearer });
   const text = await response.text();
   return { status: response.status, text, body: JSON.parse(text) };
 }
@@ -38,7 +38,7 @@ async function record(of: string, ...changes: Parameters<typeof changeOf>[0][]):
   await createRecorder(server.context.db, of, () => now)(changes.map(changeOf));
 }
 
-test('a ref is always the same and answers its entry, to the byte that the list has', async () => {
+test('a ref is stable and returns its entry byte for byte as in the list', async () => {
   const moment = { at: now - 1, entity: 'quote' };
   await record(
     tenant,
@@ -71,8 +71,8 @@ test('a ref is always the same and answers its entry, to the byte that the list 
   expect((await ask(`entries?ref=${newest?.ref}`, reader)).status).toBe(200);
 });
 
-test('a ref that is wrong, or of another tenant, is 400; an entry that was dropped is 404', async () => {
-  const other = await server.token('other');
+test('a malformed ref or one of another tenant is 400; a dropped entry is 404', async () => {
+  const otherToken = await server.token('other');
   for (const of of [tenant, 'other'])
     await record(of, { at: now - 40 * day, entity: 'dropped', identity: Buffer.alloc(16, 7) });
   const query = encodeURIComponent('entity:dropped occurredAt:>"2026-01-01T00:00:00Z"');
@@ -80,7 +80,7 @@ test('a ref that is wrong, or of another tenant, is 400; an entry that was dropp
   expect((await ask(`entries?ref=${ref}`)).status).toBe(200);
   const message = 'ref is not a ref of a change of this tenant';
   const wrong = { status: 400, body: { type: 'validation_violation', message, details: [{ field: 'ref', message }] } };
-  expect(await ask(`entries?ref=${ref}`, other, 'other')).toMatchObject(wrong);
+  expect(await ask(`entries?ref=${ref}`, otherToken, 'other')).toMatchObject(wrong);
   for (const text of [
     '',
     'x',
@@ -101,7 +101,7 @@ test('a ref that is wrong, or of another tenant, is 400; an entry that was dropp
   expect((await ask(`entries?ref=${oldest?.ref}`)).status).toBe(200);
 });
 
-test('with valueLimit longer values are cut and their paths are named, in a list and in an entry', async () => {
+test('valueLimit cuts longer values and names their paths, in a list and in an entry', async () => {
   const [fits, tooLong] = ['x'.repeat(254), 'é'.repeat(150)];
   const paths = { 'a.b': { before: fits, after: tooLong }, n: { after: [1.5, 'y'.repeat(300)] }, small: { after: 1 } };
   await record(tenant, { at: now - 2, entity: 'long', paths: JSON.stringify(paths) }, { at: now - 3, entity: 'long' });
@@ -113,7 +113,7 @@ test('with valueLimit longer values are cut and their paths are named, in a list
     small: { after: 1 },
   });
   expect(short).not.toHaveProperty('cut');
-  // the paths as a whole are hardly longer than the limit here
+  // all paths together barely exceed the limit here
   await record(tenant, { at: now - 4, entity: 'longer', paths: JSON.stringify({ n: { after: 'z'.repeat(300) } }) });
   expect((await list('q=entity:longer&valueLimit=256'))[0]?.cut).toEqual(['n']);
   const entry = await ask(`entries?ref=${item?.ref}&valueLimit=256`);
@@ -121,7 +121,7 @@ test('with valueLimit longer values are cut and their paths are named, in a list
   expect((await list('q=entity:long&valueLimit=400'))[0]?.paths).toEqual(paths);
 });
 
-test('valueLimit is 256 or more, and ref is true or false', async () => {
+test('valueLimit is at least 256, and ref is true or false', async () => {
   expect((await ask('changelogs?valueLimit=256&ref=false')).status).toBe(200);
   const message = 'valueLimit must be between 256 and 2147483647';
   for (const operation of ['changelogs?', 'entries?ref=x&']) {

@@ -57,7 +57,7 @@ test('wrong usage is exit 2 and changes nothing', async () => {
   expect(await has('Canary usage')).toContain('change_actor');
 });
 
-test('an erasure that is killed while others record, seal, export and deliver continues with the next call, and all of it is proved', async () => {
+test('an erasure killed amid recording, sealing, export and delivery resumes on the next call, and all of it is proved', async () => {
   const key = Buffer.from(secret, 'base64');
   const server = await startTestServer({
     ...{ database, secretKeys: [key] },
@@ -79,7 +79,7 @@ test('an erasure that is killed while others record, seal, export and deliver co
   }
 });
 
-/** Files of tables, indexes and catalogues in a data folder whose server has stopped that have a text. */
+/** Files of tables, indexes and catalogues that contain a text, in the data folder of a stopped server. */
 function filesWith(word: string, folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((file) => file.isFile() && /\/(?:base|global)(?:\/|$)/.test(file.parentPath))
@@ -87,18 +87,18 @@ function filesWith(word: string, folder: string): string[] {
     .filter((file) => readFileSync(file).includes(word));
 }
 
-test('--vacuum leaves nothing in the files of the database nor in its statistics, and says how long it locked', async () => {
+test('--vacuum leaves nothing in the database files or statistics, and reports how long it locked each table', async () => {
   const dataDir = await copyDataFolder(inject('initialisedFolder'));
-  // The commands share its server until the files are looked at.
-  const held = await openEmbeddedDatabase({ dataDir, log: () => {}, durability: 'none' });
+  // The commands share this server until the files are inspected.
+  const embedded = await openEmbeddedDatabase({ dataDir, log: () => {}, durability: 'none' });
   try {
     environment = { ANNALS_DATA_DIR: dataDir, ANNALS_SECRET_KEY: secret };
     await newTenant('files', 60);
     const words = ['canary-files', 'Canary files', 'canary-files-value', 'Cana files'];
     const erase = (...args: string[]) => run('erase', '--tenant', 'files', ...args, '--reason', 'request', '--yes');
     expect((await erase('--actor', 'Canary files')).code).toBe(0);
-    await held.release();
-    // It can be found where it is: PostgreSQL keeps old versions of rows.
+    await embedded.release();
+    // Still in the files: PostgreSQL keeps old row versions.
     expect(filesWith('canary-files', dataDir)).not.toEqual([]);
     const { stdout, stderr, code } = await erase('--entity', 'customer', '--entity-id', 'canary-files', '--vacuum');
     expect({ code, stderr }).toMatchObject({ code: 0 });
@@ -108,13 +108,13 @@ test('--vacuum leaves nothing in the files of the database nor in its statistics
     expect(stderr).toContain('change_entry was rewritten, and locked for');
     for (const word of words) expect(filesWith(word, dataDir)).toEqual([]);
   } finally {
-    await held.release();
+    await embedded.release();
     environment = { DATABASE_URL: database.url, ANNALS_SECRET_KEY: secret };
     await removeDataFolder(dataDir);
   }
 });
 
-test('a backup of before is restored without what was erased since, by the file of the erasures', async () => {
+test('an earlier backup is restored without what was erased since, by the file of erasures', async () => {
   await newTenant('backed', 6);
   const folder = temporaryFolder();
   const backup = join(folder, 'backup');

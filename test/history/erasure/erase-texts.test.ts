@@ -28,7 +28,7 @@ test.each([
   expect(replaceInText(text, { needles: [needle], replacement: 'X' })).toBe(expected);
 });
 
-test('in JSON, texts within texts are searched, and numbers keep their digits', () => {
+test('in JSON, nested JSON strings are searched, and numbers keep their digits', () => {
   const inner = JSON.stringify({ actor: jane, q: `actor:${JSON.stringify(jane)}` });
   const text = `{"n":1.50,"q":${JSON.stringify(inner)},"b":"\\u004aane \\"J.\\" Canary"}`;
   const replaced = replaceInJson(text, { needles: [jane], replacement: 'erased-1' });
@@ -49,7 +49,7 @@ async function dumpOf(of: string): Promise<string[]> {
   return found;
 }
 
-test('a canary in each column that is searched is gone, with what goes as a whole, and another tenant keeps its own', async () => {
+test('a canary in each searched column is gone, rows deleted as a whole too, and another tenant keeps its own', async () => {
   const { pool, db } = database;
   expect((await plantCanaries(pool, tenant, [jane])).length).toBeGreaterThan(40);
   await plantCanaries(pool, 'globex', [jane]);

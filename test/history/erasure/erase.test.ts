@@ -49,7 +49,7 @@ const options = (tenant: string, subject: Subject): EraseOptions => ({
   rest: async () => {},
 });
 
-/** Lines as an import has them, three kinds of entries for the person and one for somebody else. */
+/** Import lines: three kinds of entries for the person and one for another. */
 function linesOf(count: number): string {
   const lines = Array.from({ length: count }, (_none, i) => {
     const at = new Date(now - 1_000_000 + 1_000 * i).toISOString();
@@ -92,7 +92,7 @@ async function read(tenant: string, token: string, path: string, parameters: Rec
   return (await response.json()) as { items: Item[]; totalElements: number };
 }
 
-/** All texts that the tables have of a tenant. */
+/** All texts in the tables of a tenant. */
 async function dumpOf(tenant: string): Promise<string> {
   const { rows } = await server.database.pool.query(
     `select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'tenant'
@@ -107,7 +107,7 @@ async function dumpOf(tenant: string): Promise<string> {
 }
 
 describe('the entries', () => {
-  test('an actor becomes a random name, and totals, histograms and facets stay what they were', async () => {
+  test('an actor becomes a random name, and totals, histograms and facets do not change', async () => {
     const { tenant, token } = await newTenant();
     await importLines(tenant, linesOf(5));
     const shape = async () => {
@@ -128,7 +128,7 @@ describe('the entries', () => {
         seen,
         totalElements,
         counts,
-        // As time passes, empty buckets follow the last change.
+        // Over time, empty buckets follow the last change.
         buckets: buckets.filter(({ count }) => count > 0),
         named: (await read(tenant, token, 'changelogs', { q: 'actor:Bob' })).totalElements,
       };
@@ -157,7 +157,7 @@ describe('the entries', () => {
     });
   });
 
-  test('a document loses its id, names and values, also where others are related to it and at paths that are named', async () => {
+  test('a document loses its id, names and values, in related entries and at named paths too', async () => {
     const { tenant, token } = await newTenant();
     await importLines(tenant, linesOf(3));
     const paths = [{ entity: 'order', path: 'to.email' }];
@@ -187,7 +187,7 @@ describe('the entries', () => {
     expect((await dumpOf(tenant)).replaceAll(jane, '')).not.toMatch(/canary|bird/i);
   });
 
-  test('what was erased is a duplicate when the old file is imported again, and nobody else is', async () => {
+  test('erased entries are duplicates when the old file is imported again, and entries of others are recorded', async () => {
     const { tenant } = await newTenant();
     const lines = linesOf(4);
     expect(await importLines(tenant, lines)).toMatchObject({ recorded: 16 });
@@ -198,7 +198,7 @@ describe('the entries', () => {
     expect(await importLines(tenant, linesOf(5))).toMatchObject({ recorded: 4, duplicate: 16 });
   });
 
-  test('the list of erasures tells when, why and how many, never whom, to who may manage the history', async () => {
+  test('the list of erasures shows when, why and how many, never whom, to clients that manage the history', async () => {
     const { tenant, token } = await newTenant();
     await importLines(tenant, linesOf(2));
     await eraseSubject(options(tenant, { actor: jane, paths: [] }));
@@ -215,19 +215,19 @@ describe('the entries', () => {
     expect(text).not.toMatch(/canary|erased-/i);
   });
 
-  test('an event that was erased and comes again by a recorder is a duplicate, also while it is being erased', async () => {
+  test('an erased event that a recorder sends again is a duplicate, even during the erasure', async () => {
     const { tenant } = await newTenant();
     const { db } = server.context;
     const sealer = createSealer([secret]);
     const changes = Array.from({ length: 40 }, (_none, i) => changeOf({ at: now - i, actor: jane }));
     const take = createBatchRecorder({ sealer, now: () => now });
-    const given = changes.map((change) => ({
+    const items = changes.map((change) => ({
       kind: 'change' as const,
       change,
       source: { position: 'p', line: () => undefined },
     }));
     const send = async () => {
-      const batch = { tenant, recordedBy: { way: 'recorder', by: 'shop' }, changes: given, strict: false } as const;
+      const batch = { tenant, recordedBy: { way: 'recorder', by: 'shop' }, changes: items, strict: false } as const;
       const { counts } = await inTransaction(db, (transaction) => take(transaction, batch), { retries: maxRetries });
       return [counts.recorded, counts.duplicate];
     };
@@ -245,7 +245,7 @@ describe('the entries', () => {
     expect(await dumpOf(tenant)).not.toContain(jane);
   });
 
-  test('what the OpenID provider knows a person by goes with their name, in sessions and accesses too', async () => {
+  test('the OpenID subject of a person is erased with their name, in sessions and accesses too', async () => {
     const { tenant } = await newTenant();
     const { db } = server.context;
     const person = { issuer: 'https://login.example', subject: 'auth0-canary|77' };
@@ -264,7 +264,7 @@ describe('the entries', () => {
     expect(dump).toMatch(/203\.0\.113\.78,curl\/8/);
   });
 
-  test('a document that was erased is known by its id, to whoever has the key', async () => {
+  test('an erased document is recognised by its id, given the key', async () => {
     const { tenant } = await newTenant();
     await importLines(tenant, linesOf(1));
     await eraseSubject(options(tenant, { entity: 'customer', entityId: 'canary-4711', paths: [] }));
@@ -274,7 +274,7 @@ describe('the entries', () => {
     expect(await ask('person1')).toEqual([false, false]);
   });
 
-  test('every process that uses the database forgets what it keeps in memory when something was erased', async () => {
+  test('every process on the database drops its caches after an erasure', async () => {
     const { tenant } = await newTenant();
     await importLines(tenant, linesOf(1));
     const schema = await readPackageSchema();
@@ -285,14 +285,14 @@ describe('the entries', () => {
       clearOnErasure(keeper);
       await eraseSubject(options(tenant, { actor: jane, paths: [] }));
       await promise;
-      // It is in use until here: the garbage collector may take it otherwise.
+      // In use until here, so that it is not garbage-collected.
       expect(keeper.clear).toBe(resolve);
     } finally {
       await watch.close();
     }
   });
 
-  test('receipts say which positions were erased, and where entries stand stays as it was', async () => {
+  test('receipts name the erased positions, and entries keep their positions', async () => {
     const { tenant } = await newTenant();
     const { db } = server.context;
     await importLines(tenant, linesOf(2));
@@ -302,7 +302,7 @@ describe('the entries', () => {
     expect(receipts).toMatchObject([{ what: 'erasure', positions: [[1, 1], [3, 3], [5, 5], [7, 7]], by: 'operator', reason: 'request' }]); // biome-ignore format: one line
   });
 
-  test('a tenant on hold is not erased from, also where the hold comes in the middle', async () => {
+  test('a tenant on hold is not erased from, even if the hold begins during an erasure', async () => {
     const { tenant } = await newTenant();
     const { db } = server.context;
     await importLines(tenant, linesOf(2));
@@ -311,33 +311,33 @@ describe('the entries', () => {
     await expect(eraseSubject(options(tenant, subject))).rejects.toThrow('is on hold');
     expect(await dumpOf(tenant)).toContain(jane);
     await releaseTenant(db, tenant, now);
-    const held = eraseSubject({
+    const erasing = eraseSubject({
       ...options(tenant, subject),
       rest: async () => void (await holdTenant(db, tenant, 'audit', now)),
     });
-    await expect(held).rejects.toThrow('is on hold');
+    await expect(erasing).rejects.toThrow('is on hold');
     await releaseTenant(db, tenant, now);
     const { entries } = await eraseSubject(options(tenant, subject));
     expect(entries).toBe(4);
     expect(await dumpOf(tenant)).not.toContain(jane);
   });
 
-  test('what another process folds just now is erased as well: nothing ends before', async () => {
+  test('an erasure waits for a fold in another process, and erases its entries too', async () => {
     const { tenant } = await newTenant();
     const { db } = server.context;
     await createRecorder(db, tenant, () => now)([changeOf({ at: now, entityId: 'canary-1' })]);
-    const other = await server.database.pool.connect();
+    const client = await server.database.pool.connect();
     const lock = `(hashtextextended('change_fold ' || $1, 0))`;
-    await other.query(`select pg_advisory_lock${lock}`, [tenant]);
+    await client.query(`select pg_advisory_lock${lock}`, [tenant]);
     const erasing = eraseSubject(options(tenant, { entity: 'order', entityId: 'canary-1', paths: [] }));
     await Promise.race([erasing, letOthersWork(300)]);
-    await other.query(`select pg_advisory_unlock${lock}`, [tenant]);
-    other.release();
+    await client.query(`select pg_advisory_unlock${lock}`, [tenant]);
+    client.release();
     expect(await erasing).toMatchObject({ entries: 1 });
     expect(await dumpOf(tenant)).not.toContain('canary-1');
   });
 
-  test('an erasure of a person who is recorded again and again does not end, says so, and continues with the next call', async () => {
+  test('an erasure of a person who is recorded continuously fails with a message, and resumes on the next call', async () => {
     const { tenant } = await newTenant();
     const { db } = server.context;
     const record = createRecorder(db, tenant, () => now);
@@ -356,7 +356,7 @@ describe('the entries', () => {
     expect(await dumpOf(tenant)).not.toContain(jane);
   });
 
-  test('what is being recorded when an erasure begins is waited for, and erased', async () => {
+  test('an erasure waits for recordings in progress when it begins, and erases them', async () => {
     const { tenant } = await newTenant();
     const { db } = server.context;
     const { pool } = server.database;
@@ -372,7 +372,7 @@ describe('the entries', () => {
     expect(await erasing).toMatchObject({ entries: 2 });
   });
 
-  test('what is recorded just before the name goes is erased as well, though nothing else was left', async () => {
+  test('an entry recorded just before the name is deleted is erased too, even if it is the only one left', async () => {
     const { tenant } = await newTenant();
     const { db } = server.context;
     const { pool } = server.database;
@@ -380,15 +380,15 @@ describe('the entries', () => {
     await record([changeOf({ at: now - 1, actor: jane })]);
     await foldHistory(db, tenant);
     await pool.query('delete from change_entry where tenant = $1', [tenant]);
-    const other = await pool.connect();
+    const client = await pool.connect();
     const lock = `(hashtextextended('proof ' || $1, 0))`;
-    await other.query(`select pg_advisory_lock${lock}`, [tenant]);
+    await client.query(`select pg_advisory_lock${lock}`, [tenant]);
     const erasing = eraseSubject(options(tenant, { actor: jane, paths: [] }));
     const waiting = `select from pg_locks where locktype = 'advisory' and not granted`;
-    await eventually(async () => (await other.query(waiting)).rowCount).toBe(1);
+    await eventually(async () => (await client.query(waiting)).rowCount).toBe(1);
     await record([changeOf({ at: now, actor: jane })]);
-    await other.query(`select pg_advisory_unlock${lock}`, [tenant]);
-    other.release();
+    await client.query(`select pg_advisory_unlock${lock}`, [tenant]);
+    client.release();
     expect(await erasing).toMatchObject({ entries: 1 });
   });
 

@@ -49,7 +49,7 @@ const changes: readonly Change[] = [
   { entity: 'order', entityId: 'o3', actor: 'Bob', paths: '{"sum":{"after":8}}' },
 ].map((one, i) => ({ ...changeOf({ at: now() + i }), ...one })); // biome-ignore format: a line for each
 
-/** Verifies each sealed entry against its leaf, and tells which fields are hidden. */
+/** Verifies each sealed entry against its leaf, and returns its hidden fields. */
 async function verified(): Promise<(string[] | undefined)[]> {
   const { db, pool } = database;
   const size = await readTreeSize(db, tenant);
@@ -91,7 +91,7 @@ async function verified(): Promise<(string[] | undefined)[]> {
   );
 }
 
-/** Salts that grow from bytes, at each depth at which fields of these entries can stand. */
+/** Salts derived from bytes, at each depth possible for fields of these entries. */
 function saltsOfNode(node: Buffer): Buffer[] {
   return [0, 1, 2, 3, 4, 5].flatMap((levels) => {
     const salts = saltsBelow(node, 2 ** levels, levels);
@@ -99,7 +99,7 @@ function saltsOfNode(node: Buffer): Buffer[] {
   });
 }
 
-/** Whether the file of redactions has these bytes. */
+/** Whether the redactions file contains these bytes. */
 async function isInFile(bytes: Buffer | undefined): Promise<boolean> {
   const url = new URL(database.url);
   url.username = 'postgres';
@@ -117,7 +117,7 @@ async function isInFile(bytes: Buffer | undefined): Promise<boolean> {
   }
 }
 
-test('what is left of erased entries verifies against the tree of before, as often as one is erased from', async () => {
+test('the rest of an erased entry verifies against the earlier tree, after each of several erasures', async () => {
   const { db } = database;
   const file = join(folder, 'key');
   makeProofKey(file);
@@ -129,10 +129,10 @@ test('what is left of erased entries verifies against the tree of before, as oft
   const erase = async (subject: Subject) =>
     await eraseSubject({ db, sealer, tenant, subject, reason: 'law', now, rest: async () => {} });
   await createRecorder(db, tenant, now)(changes);
-  // By a client with the name of the actor, in the name of somebody else.
+  // By a client with the actor's name, on behalf of another actor.
   await db.transaction().execute(async (transaction) => {
-    const one = { ...changeOf({ at: now() + 9 }), actor: 'Carl' };
-    await recordChanges(transaction, tenant, [one], now(), { way: 'recorder', by: 'Jane' });
+    const change = { ...changeOf({ at: now() + 9 }), actor: 'Carl' };
+    await recordChanges(transaction, tenant, [change], now(), { way: 'recorder', by: 'Jane' });
   });
   await seal();
   const { rows: before } = await database.pool.query(
@@ -158,7 +158,7 @@ test('what is left of erased entries verifies against the tree of before, as oft
   const saltOfActor = covers[0]?.cover.subarray(3 * hashBytes, 4 * hashBytes);
   await erase({ actor: 'Jane', paths: [] });
   await seal();
-  // By its salt a guess of the actor could be confirmed, and the row of before is still in the file.
+  // Its salt could confirm a guess of the actor, and the old row version is still in the file.
   if (inject('cluster') === null) expect(await isInFile(saltOfActor)).toBe(true);
   for await (const _table of vacuumTables({ db, pool: database.pool }, tenant, []));
   if (inject('cluster') === null) expect(await isInFile(saltOfActor)).toBe(false);
@@ -178,7 +178,7 @@ test('what is left of erased entries verifies against the tree of before, as oft
   signed.close();
 });
 
-test('an entry that is not sealed yet is sealed as it was erased', async () => {
+test('an entry erased before it is sealed is sealed as erased', async () => {
   const { db } = database;
   await createRecorder(db, tenant, now)([{ ...changeOf({ at: now() + 50 }), actor: 'Zoe' }]);
   await eraseSubject({
@@ -197,7 +197,7 @@ test('an entry that is not sealed yet is sealed as it was erased', async () => {
   signer.newest.close();
 });
 
-describe('a history that was erased from, as an auditor and the operator see it', () => {
+describe('a history with erasures, as an auditor and the operator see it', () => {
   const person = 'globex';
   let signer: LogSigner;
   let readBundle: ReadBundle;
@@ -213,8 +213,8 @@ describe('a history that was erased from, as an auditor and the operator see it'
     readBundle = createReadBundle({ pool, db, regexes, now, dictionaries: new DictionaryCache(pool) });
     await createRecorder(db, person, now)(changes);
     await db.transaction().execute(async (transaction) => {
-      const one = { ...changeOf({ at: now() + 9 }), actor: 'Carl' };
-      await recordChanges(transaction, person, [one], now(), { way: 'recorder', by: 'Jane' });
+      const change = { ...changeOf({ at: now() + 9 }), actor: 'Carl' };
+      await recordChanges(transaction, person, [change], now(), { way: 'recorder', by: 'Jane' });
     });
     await seal();
     kept = (await readLog(db, person))?.checkpoint ?? '';
@@ -269,7 +269,7 @@ describe('a history that was erased from, as an auditor and the operator see it'
     return { isRight, changed: verdicts.filter(({ verdict }) => verdict === verdict.toUpperCase()) };
   }
 
-  test('each position is verified, or redacted by a receipt that names it, and the checkpoint of before holds', async () => {
+  test('each position is verified, or redacted by a receipt that names it, and the old checkpoint still verifies', async () => {
     const { isRight, verdicts, lines, names, wrong } = await judged();
     const [first, ofActor, late, ofDocument] = names;
     const redacted = (position: number, receipt: string | undefined, fields: string[]) => ({
@@ -310,7 +310,7 @@ describe('a history that was erased from, as an auditor and the operator see it'
     ['that it is erased', `change_entry set erased = null where ${entryAt(1)}`, 2],
     ['what of it is erased', `change_entry set erased = '["related"]' where ${entryAt(1)}`, 2],
     ['what is not erased', `change_entry set paths = replace(paths, '7', '8') where ${entryAt(1)}`, 2],
-  ])('an erased entry is named where somebody put back or changed %s', async (_what, statement, position) => {
+  ])('the check names an erased entry after tampering with %s', async (_what, statement, position) => {
     const tables = ['change_entry', 'change_actor', 'change_recorder'];
     for (const table of tables) await database.pool.query(`create table saved_${table} as table ${table}`);
     await database.pool.query(`update ${statement}`);
@@ -324,8 +324,8 @@ describe('a history that was erased from, as an auditor and the operator see it'
     expect(changed[0]).toMatchObject({ from: position, verdict: 'CHANGED' });
   });
 
-  test('somebody with the database cannot confirm a guess of what was erased, by no hash in it', async () => {
-    // With a salt, by the hash of the field: so no salt of it grows from anything that is there.
+  test('no hash in the database confirms a guess of an erased value', async () => {
+    // With a salt, by the hash of the field: so none of its salts derives from anything stored.
     const there = await nodesOf(
       `select seeds || commitments as bytes from proof_leaf where tenant = $1
        union all select cover || hashes from proof_redaction where tenant = $1`,
@@ -346,7 +346,7 @@ describe('a history that was erased from, as an auditor and the operator see it'
       );
     expect(confirmed(there)).toEqual([]);
     expect(confirmed(nodesBefore)).toEqual(guesses);
-    // Without a salt: ids, names of actors and what was sent have hashes that anybody can make.
+    // Without a salt: the hashes of ids, actor names and sent events can be computed by anyone.
     const { rows } = await database.pool.query<{ name: string }>(
       `select relname as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`,
     );
@@ -363,7 +363,7 @@ describe('a history that was erased from, as an auditor and the operator see it'
     expect(dump).toContain(hashOf('Bob').toString('hex'));
   });
 
-  /** The pieces of 32 bytes of a column. */
+  /** The 32-byte pieces of a column. */
   async function nodesOf(statement: string): Promise<Buffer[]> {
     const { rows } = await database.pool.query<{ bytes: Buffer }>(statement, [person]);
     return rows.flatMap(({ bytes }) =>
@@ -373,7 +373,7 @@ describe('a history that was erased from, as an auditor and the operator see it'
     );
   }
 
-  test('no bundle is read while an erasure has not ended', async () => {
+  test('no bundle is read until an erasure has ended', async () => {
     const ended = `update change_erasure set ended_at = $2 where tenant = $1`;
     await database.pool.query(ended, [person, null]);
     await expect(check()).rejects.toThrow('an erasure of globex has not ended');

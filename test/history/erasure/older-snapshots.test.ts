@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { olderSnapshotsEnded } from '../../../src/history/erasure/older-snapshots.ts';
 import { createTestDatabase } from '../../support/server/database.ts';
 
-test('a snapshot of this database and a transaction of any are waited for, and named where they do not end', async () => {
+test('snapshots of this database and transactions of any are waited for, and named on timeout', async () => {
   const [database, other] = await Promise.all([createTestDatabase(), createTestDatabase()]);
   const [reader, writer] = await Promise.all([database.pool.connect(), other.pool.connect()]);
   onTestFinished(async () => {

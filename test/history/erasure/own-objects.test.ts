@@ -44,8 +44,8 @@ async function send({ token }: Tenant, method: string, path: string, body?: unkn
 }
 
 /**
- * Objects of every kind that name the person, changed and partly deleted by somebody else. Returns how many entries
- * name her.
+ * Objects of every kind that name the person, changed and partly deleted by another user. Returns the number of
+ * entries that name her.
  */
 async function makeObjects(of: Tenant): Promise<number> {
   const { tenant, token } = of;
@@ -75,7 +75,7 @@ async function makeObjects(of: Tenant): Promise<number> {
 
 async function seal(tenant: string): Promise<void> {
   const signer = openSigner(keyFile, 'annals.example');
-  // A minute after the last checkpoint.
+  // One minute after the last checkpoint.
   const signedAt = new Date(Date.now() - 61_000);
   await server.database.pool.query('update proof_log set signed_at = $2 where tenant = $1', [tenant, signedAt]);
   try {
@@ -95,7 +95,7 @@ const linesOf = (stdout: string) =>
     .split('\n')
     .map((line) => JSON.parse(line));
 
-/** The names of documents by their words, and not those that only begin alike. */
+/** Finds names of documents by whole words, not by prefixes. */
 async function namesOf({ tenant, token }: Tenant, prefix: string): Promise<string[]> {
   const response = await server.call(
     `/changelog/${tenant}/names?${new URLSearchParams({ field: 'document', prefix })}`,
@@ -105,7 +105,7 @@ async function namesOf({ tenant, token }: Tenant, prefix: string): Promise<strin
   return values.map(({ name }) => name).filter((name) => name.includes(prefix));
 }
 
-/** The tables with a row of the tenant in which a word stands. */
+/** The tables with a row of the tenant that contains a word. */
 async function tablesOf(tenant: string, word: string): Promise<string[]> {
   const { pool } = server.database;
   const found: string[] = [];
@@ -119,7 +119,7 @@ async function tablesOf(tenant: string, word: string): Promise<string[]> {
   return found;
 }
 
-test("a person is nowhere in Annals' own objects and their history afterwards, and what is left is proved", async () => {
+test("no trace of an erased person is left in Annals' own objects and their history, and the rest is proved", async () => {
   const acme = await newTenant('acme');
   const globex = await newTenant('globex');
   const count = await makeObjects(acme);
@@ -153,7 +153,7 @@ test("a person is nowhere in Annals' own objects and their history afterwards, a
   expect({ code: done.code, stderr: done.stderr }).toMatchObject({ code: 0 });
   expect(JSON.parse(done.stdout)).toMatchObject({ entries: count, left: [], rows: { configuration: 1, budget: 1 } });
   expect(await tablesOf('acme', 'jane-canary')).toEqual([]);
-  // What an application recorded of a type with that name is its own.
+  // An application's own type of that name is not affected.
   const { rows } = await server.database.pool.query(
     `select entity_id from change_entry where tenant = 'acme' and paths like $1`,
     [`%${jane}%`],
@@ -174,7 +174,7 @@ test("a person is nowhere in Annals' own objects and their history afterwards, a
   expect(unlisted.stdout).toMatch(/^acme: The list of erasures does not have the one of the receipt erasure@\d+\.$/m);
 });
 
-test('an id or the name of a path that has the person stops the erasure with its place, and stays where it is to', async () => {
+test('an id or path name with the person stops the erasure and is named, unless it is to stay', async () => {
   const of = await newTenant('ids');
   const { tenant, token } = of;
   await putAgent(server, { tenant, token, id: 'jane.canary' });
@@ -199,13 +199,13 @@ test('an id or the name of a path that has the person stops the erasure with its
   expect({ code: left.code, stderr: left.stderr }).toMatchObject({ code: 0 });
   expect(JSON.parse(left.stdout).left).toEqual(expect.arrayContaining(places));
   expect(await tablesOf(tenant, '"by": "jane.canary"')).toEqual([]);
-  // A number in an id says nothing of a person of another type.
+  // A number in an id does not identify a person of another type.
   await send(of, 'PUT', `/schema/${tenant}/custom-entities/LIST/instances/4711`, { by: 'Bob' });
   const number = await erase(tenant, '--entity', 'customer', '--entity-id', '4711', '--yes');
   expect({ code: number.code, stderr: number.stderr }).toMatchObject({ code: 0 });
 });
 
-test('a certificate says what was asked and erased, is signed, and is written again by a later run', async () => {
+test('a certificate states what was requested and erased, is signed, and is rewritten by a later run', async () => {
   const of = await newTenant('certified');
   const { tenant } = of;
   const count = await makeObjects(of);

@@ -7,16 +7,16 @@ import { closeAfterAll } from '../../support/close-after-all.ts';
 import { createSingleTestDatabase } from '../../support/server/database.ts';
 
 const database = closeAfterAll(await createSingleTestDatabase());
-test('of every column that can hold a name or a content it is said what an erasure does with it', async () => {
+test('every column that can hold a name or content has an erasure rule', async () => {
   const { rows } = await database.pool.query(`
     select c.relname || '.' || a.attname as "column"
       from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
       where c.relkind in ('r', 'p') and c.relnamespace = 'public'::regnamespace
         and format_type(a.atttypid, null) ~ '^(text|character|bytea|json|jsonb|uuid)' order by 1`);
-  const told = Object.entries(places).flatMap(([table, columns]) =>
-    Object.keys(columns).map((one) => `${table}.${one}`),
+  const listed = Object.entries(places).flatMap(([table, columns]) =>
+    Object.keys(columns).map((column) => `${table}.${column}`),
   );
-  expect(told.sort()).toEqual(rows.map(({ column }) => column).sort());
+  expect(listed.sort()).toEqual(rows.map(({ column }) => column).sort());
 });
 
 const words: Record<Doing, string> = {
@@ -31,7 +31,7 @@ const words: Record<Doing, string> = {
   none: 'stays',
 };
 
-test('docs/erasure.md has all of them', () => {
+test('docs/erasure.md lists every rule', () => {
   const guide = readFileSync(join(packageFolder(), 'docs/erasure.md'), 'utf8');
   const rows = Object.entries(places).flatMap(([table, columns]) =>
     Object.entries(columns)

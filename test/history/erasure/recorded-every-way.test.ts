@@ -29,10 +29,10 @@ const source = closeAfterAll(await startSourceServer());
 const server = closeAfterAll(await startTestServer({ secretKeys: [secret] }));
 const recorder = closeAfterAll(await startTestRecorder(server, { mapping: JSON.stringify(mappingOf('sent')) }));
 
-test('a person who was recorded in every way is nowhere after an erasure, and what comes again is a duplicate, or told', async () => {
+test('no trace of a person recorded in every way is left after an erasure, and replays are duplicates or reported', async () => {
   const history = server.database;
   const environment = { DATABASE_URL: history.url, ANNALS_SECRET_KEY: secret.toString('base64') };
-  // A client with the name of the person: by it they are the actor, and who recorded.
+  // A client with the person's name: they are both actor and recorder.
   const token = await server.token(tenant, { name: jane });
   const at = Date.now() - 60_000;
   const line = JSON.stringify({ op: 'insert', entity: 'customer', entityId: id, name: email, at: new Date(at).toISOString(), actor: jane, id: 'l1', after: { email } }); // biome-ignore format: one line
@@ -98,7 +98,7 @@ test('a person who was recorded in every way is nowhere after an erasure, and wh
   await expectNothing();
 });
 
-test('a prepared transaction is waited for, and a replication slot where it keeps rows of tables, or of the catalogue and these count', async () => {
+test('a prepared transaction is waited for, and a replication slot that keeps table rows, or catalogue rows where these count', async () => {
   const shop = await createSourceDatabase(source);
   const { pool } = shop;
   const db = createDatabase(pool);
@@ -122,7 +122,7 @@ test('a prepared transaction is waited for, and a replication slot where it keep
   await ended(true);
 });
 
-/** Says by a slot, as a standby with hot_standby_feedback does, which transaction its queries still see. */
+/** Reports through a slot, like a standby with hot_standby_feedback, the oldest transaction its queries see. */
 async function tellFeedback(
   { url, pool }: SourceDatabase,
   slot: string,
@@ -130,7 +130,7 @@ async function tellFeedback(
 ): Promise<void> {
   const standby = new pg.Client({ connectionString: url, replication: 'true' } as pg.ClientConfig);
   await standby.connect();
-  // Kind, time, the transaction and its epoch, the same of the catalogue.
+  // Kind, time, transaction and its epoch, and both for the catalogue.
   const message = Buffer.alloc(25);
   message.write('h');
   message.writeUInt32BE(Number(xmin), 9);

@@ -14,7 +14,7 @@ async function record(at: number): Promise<void> {
   await createRecorder(server.context.db, tenant, () => now)([changeOf({ at: now + at })]);
 }
 
-test("npm's eventsource follows through nginx, which buffers as it comes, also after its connection is cut", async () => {
+test("npm's eventsource follows through nginx with default buffering, even after its connection is cut", async () => {
   const token = await server.token(tenant);
   const address = await startNginx(server.baseUrl);
   await record(1);
@@ -32,7 +32,7 @@ test("npm's eventsource follows through nginx, which buffers as it comes, also a
   await expect.poll(() => seen).toEqual(['1 true']);
   await record(2);
   await expect.poll(() => seen).toEqual(['1 true', '2 true']);
-  // As a proxy does that is restarted. The client comes back after the 5 seconds that the service names.
+  // As a restarting proxy does. The client reconnects after the 5 seconds that the service sends.
   server.app.server.closeAllConnections();
   await record(3);
   await expect.poll(() => seen).toEqual(['1 true', '2 true', '3 true']);

@@ -17,10 +17,10 @@ function portion(items: FeedItem[], caughtUp: boolean): Matches {
   return { items, reached: { position, fingerprint: 1 }, cursor: `c${position}`, caughtUp, expired: 0 };
 }
 
-/** A stream whose portions come as they are given, and whose client takes nothing until it is told to. */
+/** A stream fed by `push`, whose client reads nothing until `take`. */
 function open(first: Matches, verifyAgain: () => Promise<void> = async () => {}, memory = 8 * maxUnsent) {
   const portions = new PassThrough({ objectMode: true });
-  const wanted: (() => void)[] = [];
+  const pendingWrites: (() => void)[] = [];
   let isTaking = false;
   let taken = '';
   const chunks: Buffer[] = [];
@@ -30,10 +30,10 @@ function open(first: Matches, verifyAgain: () => Promise<void> = async () => {},
       taken += chunk.toString();
       chunks.push(chunk);
       if (isTaking) done();
-      else wanted.push(done);
+      else pendingWrites.push(done);
     },
   });
-  let held = 0;
+  let heldBytes = 0;
   const reading = new AbortController();
   reading.signal.addEventListener('abort', () => portions.end());
   const stream = new EventStream({
@@ -44,10 +44,10 @@ function open(first: Matches, verifyAgain: () => Promise<void> = async () => {},
     reading,
     first,
     takeMemory(bytes) {
-      if (held + bytes > memory) return undefined;
-      held += bytes;
+      if (heldBytes + bytes > memory) return undefined;
+      heldBytes += bytes;
       return () => {
-        held -= bytes;
+        heldBytes -= bytes;
       };
     },
   });
@@ -60,28 +60,28 @@ function open(first: Matches, verifyAgain: () => Promise<void> = async () => {},
     push: (one: Matches) => portions.write(one),
     take() {
       isTaking = true;
-      for (const done of wanted.splice(0)) done();
+      for (const done of pendingWrites.splice(0)) done();
     },
     taken: () => taken,
     chunks,
-    held: () => held,
+    held: () => heldBytes,
   };
 }
 
-test('a stream ends after 15 minutes, plus or minus one, not before and not after', async () => {
+test('a stream ends after 15 minutes, plus or minus one', async () => {
   for (let stream = 0; stream < 20; stream += 1) {
-    const { stream: one, running } = open(portion([], true));
+    const { stream: current, running } = open(portion([], true));
     const begun = performance.now();
-    one.check(begun + 14 * minute - 100);
-    expect(one.hasEnded).toBe(false);
-    one.check(begun + 16 * minute + 100);
-    expect(one.hasEnded).toBe(true);
+    current.check(begun + 14 * minute - 100);
+    expect(current.hasEnded).toBe(false);
+    current.check(begun + 16 * minute + 100);
+    expect(current.hasEnded).toBe(true);
     await running;
   }
   expect(streamTime).toEqual({ mean: 15 * minute, spread: minute });
 });
 
-test('a silent stream says every 15 seconds where it is', async () => {
+test('a silent stream sends its position every 15 seconds', async () => {
   const { stream, take, taken } = open(portion([item(7)], true));
   take();
   await expect.poll(taken).toContain('event: caught-up');
@@ -93,7 +93,7 @@ test('a silent stream says every 15 seconds where it is', async () => {
   stream.end();
 });
 
-test('a stream ends when its credentials have ended, and not while nobody can say', async () => {
+test('a stream ends when its credentials expire, and stays open while they cannot be verified', async () => {
   let fault: Error = new Error('the database is away');
   const { stream, running } = open(portion([], true), () => Promise.reject(fault));
   stream.check(performance.now());
@@ -105,7 +105,7 @@ test('a stream ends when its credentials have ended, and not while nobody can sa
   expect(stream.hasEnded).toBe(true);
 });
 
-test('at the end of the positions a client that has not taken 1 MiB is cut off', async () => {
+test('once caught up, a client with 1 MiB unread is cut off', async () => {
   const { push, response, running } = open(portion([], true));
   push(portion([item(1, maxUnsent - 20_000)], true));
   push(portion([item(2, 15_000), item(3, 100_000)], true));
@@ -116,7 +116,7 @@ test('at the end of the positions a client that has not taken 1 MiB is cut off',
   expect(running).toBeDefined();
 });
 
-test('before that end the stream waits for its client, however long an item is', async () => {
+test('before it has caught up, the stream waits for its client, however long an item is', async () => {
   const { push, response, take, taken } = open(portion([item(1, 2 * maxUnsent)], false));
   push(portion([item(2)], false));
   push(portion([item(3)], true));
@@ -128,21 +128,21 @@ test('before that end the stream waits for its client, however long an item is',
   expect(taken().match(/event: change/g)).toHaveLength(3);
 });
 
-test('the changes of a portion are one write, whose bytes all readers of a channel share', async () => {
-  const [one, other] = [open(portion([], true)), open(portion([], true))];
+test('the changes of a portion are one write, whose buffer all readers of a channel share', async () => {
+  const [first, second] = [open(portion([], true)), open(portion([], true))];
   const shared = portion([item(1), item(2), item(3)], true);
-  for (const reader of [one, other]) {
+  for (const reader of [first, second]) {
     reader.take();
     reader.push(shared);
     await expect.poll(reader.taken).toContain('id: c3\n');
   }
-  const [sent, sentToOther] = [one, other].map(({ chunks }) => chunks.at(-1));
+  const [sent, sentToSecond] = [first, second].map(({ chunks }) => chunks.at(-1));
   expect(sent?.toString().match(/event: change/g)).toHaveLength(3);
-  expect(sentToOther?.buffer).toBe(sent?.buffer);
-  expect(sentToOther?.byteOffset).toBe(sent?.byteOffset);
+  expect(sentToSecond?.buffer).toBe(sent?.buffer);
+  expect(sentToSecond?.byteOffset).toBe(sent?.byteOffset);
 });
 
-test('a long change holds memory until its client has taken it or gone, and ends the stream where there is none', async () => {
+test('a long change reserves memory until its client has read it or left, and ends the stream if none is free', async () => {
   const long = portion([item(1, maxUnsent)], false);
   const reader = open(long);
   expect(reader.held()).toBeGreaterThan(maxUnsent);

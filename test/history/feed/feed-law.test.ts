@@ -27,7 +27,7 @@ interface Seen {
   readonly entityId: string;
 }
 
-test('readers of every kind see what is in the table, in its order, while the service is killed', async () => {
+test('readers of every kind see what is in the table, in its order, across kills of the service', async () => {
   const database = await createTestDatabaseForThisTest(createTestDatabase);
   const { db, pool } = database;
   await createTenant(db, tenant);
@@ -110,7 +110,7 @@ test('readers of every kind see what is in the table, in its order, while the se
         .transaction()
         .execute(async (transaction) => {
           await recordChanges(transaction, tenant, changes, now, { way: 'import' });
-          // Longer than the readers need, who share the processors with a service that starts.
+          // Longer than the readers need, which share the CPUs with a starting service.
           await sleep(20 + ((made * writer) % 23));
           if (isTakenBack) throw new Error('taken back');
         })
@@ -150,18 +150,18 @@ test('readers of every kind see what is in the table, in its order, while the se
        join change_kind k on k.tenant = e.tenant and k.kind = e.kind where e.tenant = $1`,
     [tenant],
   );
-  // The service may be giving some of them just now.
+  // The service may still be assigning some of them.
   await expect.poll(() => placesOf(db, tenant), { timeout: 60_000 }).toHaveLength(rows.length);
   const places = await placesOf(db, tenant);
   const entries = new Map(rows.map((row) => [`${row.at} ${row.sequence}`, row]));
-  const wanted = places.flatMap(({ position, at, sequence }) => {
+  const expected = places.flatMap(({ position, at, sequence }) => {
     const entry = entries.get(`${at} ${sequence}`);
     return entry === undefined || entry.entity === 'site' ? [] : [`${position} ${entry.id}`];
   });
   for (const [kind, seen] of Object.entries(readers)) {
     const inOrder = () => [...new Set(seen.map(({ position, entityId }) => `${position} ${entityId}`))];
-    await expect.poll(() => inOrder().length, { timeout: 60_000, message: kind }).toBe(wanted.length);
-    expect({ kind, seen: inOrder() }).toEqual({ kind, seen: wanted });
+    await expect.poll(() => inOrder().length, { timeout: 60_000, message: kind }).toBe(expected.length);
+    expect({ kind, seen: inOrder() }).toEqual({ kind, seen: expected });
   }
   stop.abort(new Error('read'));
   await Promise.allSettled(reading);

@@ -64,13 +64,13 @@ describe('as JSON', () => {
     expect(await entry.json()).toMatchObject({ entity: 'product' });
   });
 
-  test('wait brings the first item as it comes, and an empty answer at its end', async () => {
+  test('wait returns as soon as the first item arrives, or empty on timeout', async () => {
     const { tenant, token } = await newTenant();
     const { cursor } = (await ask(tenant, token, {})).body;
-    const asked = { after: cursor, wait: '25', q: 'entity:product' };
-    const waiting = ask(tenant, token, asked);
-    const sameQuery = ask(tenant, token, asked);
-    // They have found nothing before that.
+    const query = { after: cursor, wait: '25', q: 'entity:product' };
+    const waiting = ask(tenant, token, query);
+    const sameQuery = ask(tenant, token, query);
+    // Neither has found anything before this.
     await record(tenant, [1]);
     expect((await ask(tenant, token, { after: cursor, wait: '25' })).body.items).toHaveLength(1);
     await record(tenant, [2, 3], { entity: 'product' });
@@ -80,7 +80,7 @@ describe('as JSON', () => {
     expect(end).toMatchObject({ items: [], caughtUp: true });
   });
 
-  test('what retention has dropped is counted', async () => {
+  test('entries dropped by retention are counted', async () => {
     const { tenant, token } = await newTenant();
     await record(tenant, [-5 * 86_400_000, 1]);
     await record(tenant, [Date.now() - now]);
@@ -111,13 +111,13 @@ describe('as JSON', () => {
     expect(events.response.status).toBe(400);
   });
 
-  test('the greatest limit and wait are taken', async () => {
+  test('the maximum limit and wait are accepted', async () => {
     const { tenant, token } = await newTenant();
     await record(tenant, [1]);
     expect((await ask(tenant, token, { limit: '1000', wait: '25', after: 'start' })).body.items).toHaveLength(1);
   });
 
-  test('a client without the scope is refused, and the context is for those who may see it', async () => {
+  test('a client without the scope is refused, and the context needs changelog_manage', async () => {
     const { tenant } = await newTenant();
     await record(tenant, [1], { context: '{"trace":7.0}' });
     const without = await server.token(tenant, { scope: 'usage.usage_read' });
@@ -134,7 +134,7 @@ describe('as JSON', () => {
 });
 
 describe('as server-sent events', () => {
-  test('a reader has its position at once, what was there, the word that this was all, and then what comes', async () => {
+  test('a reader gets its position at once, then existing changes, caught-up, and new changes', async () => {
     const { tenant, token } = await newTenant();
     await record(tenant, [1, 2]);
     const feed = await openFeed(feedUrl(tenant, { after: 'start' }), { token });
@@ -147,21 +147,21 @@ describe('as server-sent events', () => {
     const change = await feed.nextOf('change');
     expect(JSON.parse(change.data)).toMatchObject({ position: 3, cursor: change.id });
     expect(shareFigures().find(({ name }) => name === requestShares.follows.name)?.taken).toBe(1);
-    // Its client continues by the id, which wins.
+    // Its client resumes by the id, which takes precedence.
     feed.close();
     await record(tenant, [4]);
     const again = await openFeed(feedUrl(tenant, { after: 'start' }), { token, lastEventId: change.id });
     expect((await again.until('caught-up')).map(({ event }) => event)).toEqual(['position', 'change', 'caught-up']);
   });
 
-  test('a last id that is no cursor is refused by its name', async () => {
+  test('a last id that is no cursor is refused by the name of its header', async () => {
     const { tenant, token } = await newTenant();
     const { response } = await openFeed(feedUrl(tenant, { after: 'start' }), { token, lastEventId: 'AAAA' });
     const message = 'Last-Event-ID is not a cursor of the feed of this tenant';
     expect(await response.json()).toMatchObject({ status: 400, details: [{ field: 'Last-Event-ID', message }] });
   });
 
-  test('readers of one query who come at different times each see all once', async () => {
+  test('readers of one query that connect at different times each see every change once', async () => {
     const { tenant, token } = await newTenant();
     const cursor = (await ask(tenant, token, {})).body.cursor;
     const feeds: Awaited<ReturnType<typeof openFeed>>[] = [];
@@ -176,27 +176,27 @@ describe('as server-sent events', () => {
     }
   });
 
-  test('long runs without a match move the id of the reader', async () => {
+  test('the id of a reader advances over long runs without a match', async () => {
     const { tenant, token } = await newTenant();
     await record(
       tenant,
       Array.from({ length: 12_000 }, (_none, i) => i),
     );
     const feed = await openFeed(feedUrl(tenant, { after: 'start', q: 'type:delete' }), { token });
-    const told = await feed.until('caught-up');
-    expect(told.map(({ event, data }) => [event, JSON.parse(data).position])).toEqual([
+    const events = await feed.until('caught-up');
+    expect(events.map(({ event, data }) => [event, JSON.parse(data).position])).toEqual([
       ['position', 0],
       ['position', 10_000],
       ['caught-up', 12_000],
     ]);
   });
 
-  test('a database that was restored to an earlier state ends the stream with a reset, also one that is open', async () => {
+  test('a database restored to an earlier state ends streams with a reset, open ones included', async () => {
     const { tenant, token } = await newTenant();
     await record(tenant, [1, 2, 3]);
     const feed = await openFeed(feedUrl(tenant, { after: 'start' }), { token });
     const id = (await feed.nextOf('caught-up')).id;
-    // The same positions, given again.
+    // The same positions, assigned again.
     await server.database.pool.query(
       `update change_position set fingerprints = (select array_agg(one # 1) from unnest(fingerprints) one) where tenant = $1`,
       [tenant],
@@ -222,7 +222,7 @@ describe('as server-sent events', () => {
     expect((await whole.until('caught-up')).filter(({ event }) => event === 'change')).toHaveLength(4);
   });
 
-  test('a client that takes nothing is cut off, and continues by its last id without a gap', async () => {
+  test('a client that reads nothing is cut off, and resumes from its last id without a gap', async () => {
     const { tenant, token } = await newTenant();
     const paths = `{"text":{"after":"${'x'.repeat(1_000_000)}"}}`;
     await record(tenant, [0]);
@@ -238,12 +238,12 @@ describe('as server-sent events', () => {
     const cut = once(response, 'error');
     const [ofService] = (await connected) as [Socket];
     let last = 0;
-    // More than the buffers of the operating system take.
+    // Exceeds the buffers of the operating system.
     while (!ofService.destroyed && last < 40) {
       last += 1;
       await record(tenant, [last], { paths });
     }
-    // All may be recorded before the stream has sent as much as it can.
+    // All may be recorded before the stream has filled its buffers.
     if (!ofService.destroyed) await once(ofService, 'close');
     response.resume();
     await cut;
@@ -255,24 +255,24 @@ describe('as server-sent events', () => {
     expect(positions.length).toBeGreaterThanOrEqual(last);
   });
 
-  test('a service that stops ends its streams and its waiting requests, also one that has only begun, and says no more', async () => {
-    const other = await startTestServer({ database: { ...server.database, drop: async () => {} } });
+  test('a stopping service ends its streams and waiting requests, even one just begun, and sends nothing more', async () => {
+    const otherServer = await startTestServer({ database: { ...server.database, drop: async () => {} } });
     const tenant = 'stopping';
-    const token = await other.token(tenant);
+    const token = await otherServer.token(tenant);
     const url = (parameters: Record<string, string>) =>
-      `${other.baseUrl}/changelog/${tenant}/feed?${new URLSearchParams(parameters)}`;
+      `${otherServer.baseUrl}/changelog/${tenant}/feed?${new URLSearchParams(parameters)}`;
     const feed = await openFeed(url({}), { token });
     await feed.nextOf('caught-up');
-    const asked = once(other.app.server, 'request');
+    const requestArrived = once(otherServer.app.server, 'request');
     const waiting = fetch(url({ wait: '25' }), { headers: { authorization: `Bearer ${token}` } });
     waiting.catch(() => {});
-    await asked;
-    await other.close();
+    await requestArrived;
+    await otherServer.close();
     expect(await feed.until('none')).toEqual([]);
     expect(await (await waiting).json()).toMatchObject({ items: [], caughtUp: true });
   });
 
-  test('the stream of a client that is revoked ends', async () => {
+  test('the stream of a revoked client ends', async () => {
     const { tenant } = await newTenant();
     const client = await server.createClient(tenant);
     const feed = await openFeed(feedUrl(tenant), { token: await server.tokenOf(client) });

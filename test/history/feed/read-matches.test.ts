@@ -50,12 +50,15 @@ async function record(tenant: string, changes: readonly Change[]): Promise<void>
 
 const from = (at: number, count: number) => Array.from({ length: count }, (_none, i) => changeOf({ at: at + i }));
 
-/** All that a reader finds who continues from where the last call left it. */
-async function readAll(tenant: string, asked: Omit<MatchOptions, 'after'> & { after?: Position }): Promise<Matches[]> {
+/** The results of a reader that resumes each call where the last one ended. */
+async function readAll(
+  tenant: string,
+  options: Omit<MatchOptions, 'after'> & { after?: Position },
+): Promise<Matches[]> {
   const calls: Matches[] = [];
   for (;;) {
-    const after = calls.at(-1)?.reached ?? asked.after ?? beforeAllOthers;
-    const found = await feed.readMatches(tenant, { ...asked, after });
+    const after = calls.at(-1)?.reached ?? options.after ?? beforeAllOthers;
+    const found = await feed.readMatches(tenant, { ...options, after });
     calls.push(found);
     if (found.caughtUp) return calls;
   }
@@ -63,7 +66,7 @@ async function readAll(tenant: string, asked: Omit<MatchOptions, 'after'> & { af
 
 const atsOf = (calls: readonly Matches[]) => calls.flatMap(({ items }) => items.map(({ at }) => at));
 
-test('a reader finds the entries that an evaluator finds, in the order of recording, however it asks', async () => {
+test('a reader finds what an evaluator finds, in the order of recording, whatever its limits', async () => {
   const scenario = arbitraryHistory(['one'], now).chain((history) =>
     fc.record({
       history: fc.constant(history),
@@ -90,17 +93,17 @@ test('a reader finds the entries that an evaluator finds, in the order of record
     for (const { query, ...bounds } of asked) {
       const parsed = parseQuery(query.text, changelogDialect);
       // At the beginning of time the default window leaves nothing out.
-      const wanted = all.flatMap((change, index) => (matches(parsed, change, 0) ? [index + 1] : []));
+      const expected = all.flatMap((change, index) => (matches(parsed, change, 0) ? [index + 1] : []));
       const calls = await readAll(tenant, { q: query.text, ...bounds });
       const positions = calls.flatMap(({ items }) => items.map(({ position }) => position));
-      expect({ query: query.text, positions }).toEqual({ query: query.text, positions: wanted });
+      expect({ query: query.text, positions }).toEqual({ query: query.text, positions: expected });
       expect(calls.at(-1)?.reached.position).toBe(all.length);
       expect(Math.max(...calls.map(({ items }) => items.length))).toBeLessThanOrEqual(bounds.maxItems);
     }
   });
 });
 
-test('an item is the entry of the list with every digit, and its position, cursor and ref', async () => {
+test('an item is the entry as in the list, with every digit, plus its position, cursor and ref', async () => {
   const tenant = await newTenant();
   const paths = '{"price":{"before":1.10,"after":1E400}}';
   await record(tenant, [changeOf({ at: now, paths, entity: 'product', entityId: 'p1', context: '{"trace":7.0}' })]);
@@ -110,11 +113,11 @@ test('an item is the entry of the list with every digit, and its position, curso
     `{"at":"2026-09-15T10:11:12.345Z","type":"update","entity":"product","entityId":"p1","paths":${paths},` +
       `"actor":"Jane Doe","related":[],"ref":"${plain?.ref}","position":1,"cursor":"${plain?.cursor}"}`,
   );
-  const asked = { q: '', after: beforeAllOthers, maxItems: 5, withContext: true };
-  expect((await feed.readMatches(tenant, asked)).items[0]?.text).toContain('"context":{"trace":7.0},"recordedBy":');
+  const options = { q: '', after: beforeAllOthers, maxItems: 5, withContext: true };
+  expect((await feed.readMatches(tenant, options)).items[0]?.text).toContain('"context":{"trace":7.0},"recordedBy":');
 });
 
-test('a cursor stands for its position, in this tenant alone, and continues after any query', async () => {
+test('a cursor stands for its position, in its own tenant only, and works with any query', async () => {
   const tenant = await newTenant();
   await record(tenant, from(now, 5));
   const { items } = await feed.readMatches(tenant, { q: 'entity:order', after: beforeAllOthers, maxItems: 2 });
@@ -122,13 +125,13 @@ test('a cursor stands for its position, in this tenant alone, and continues afte
   expect(after.position).toBe(2);
   expect(feed.cursorOf(tenant, after)).toBe(items[1]?.cursor);
   expect(atsOf(await readAll(tenant, { q: 'type:update', after, maxItems: 9 }))).toEqual([now + 2, now + 3, now + 4]);
-  const other = await newTenant();
+  const otherTenant = await newTenant();
   for (const wrong of [items[1]?.cursor ?? '', 'x', '', 'NOW']) {
-    await expect(feed.positionOf(other, wrong)).rejects.toMatchObject({ type: 'validation_violation' });
+    await expect(feed.positionOf(otherTenant, wrong)).rejects.toMatchObject({ type: 'validation_violation' });
   }
 });
 
-test('now is behind all that is committed, also where it had no position yet', async () => {
+test('now is after everything committed, including entries without a position', async () => {
   const tenant = await newTenant();
   expect(await feed.positionOf(tenant, 'now')).toEqual(beforeAllOthers);
   await createRecorder(database.db, tenant, () => now)(from(now, 3));
@@ -146,7 +149,7 @@ test('now is behind all that is committed, also where it had no position yet', a
   expect(atsOf(await readAll(tenant, { q: '', after, maxItems: 9 }))).toEqual([now + 3]);
 });
 
-test('entries that retention has dropped are passed over and counted, those without an entry are not counted', async () => {
+test('entries dropped by retention are skipped and counted; positions without an entry are not counted', async () => {
   const tenant = await newTenant();
   await record(tenant, from(now, 3));
   await record(tenant, from(now - 5 * day, 4));
@@ -164,7 +167,7 @@ test('entries that retention has dropped are passed over and counted, those with
   ]);
 });
 
-test('start is before the oldest entry that is kept, or behind all where none is', async () => {
+test('start is before the oldest kept entry, or after everything if none is kept', async () => {
   const tenant = await newTenant();
   expect(await feed.positionOf(tenant, 'start')).toEqual(beforeAllOthers);
   await record(tenant, from(now - 5 * day, 4));
@@ -180,7 +183,7 @@ test('start is before the oldest entry that is kept, or behind all where none is
   expect((await feed.positionOf(expired, 'start')).position).toBe(4);
 });
 
-test('a position that is another one, or is not there, is refused with the oldest cursor', async () => {
+test('a position with another fingerprint, or that does not exist, is refused with the oldest cursor', async () => {
   const tenant = await newTenant();
   await record(tenant, from(now - 5 * day, 2));
   await record(tenant, from(now, 8));
@@ -207,7 +210,7 @@ test('a position that is another one, or is not there, is refused with the oldes
   expect(oldest).toBe(sealFeedCursor(sealer, tenant, await feed.positionOf(tenant, oldest)));
 });
 
-test('a tenant that is deleted and made again refuses the cursors of before', async () => {
+test('a tenant deleted and created again refuses its earlier cursors', async () => {
   const tenant = await newTenant();
   await record(tenant, from(now, 4));
   const after = await feed.positionOf(tenant, 'now');
@@ -222,7 +225,7 @@ test('a tenant that is deleted and made again refuses the cursors of before', as
   });
 });
 
-test('one call looks at so many positions, and takes so many bytes, an item at least', async () => {
+test('one call is bounded in positions and bytes, but returns at least one item', async () => {
   const tenant = await newTenant();
   await record(tenant, from(now, 10_100));
   const none = await feed.readMatches(tenant, { q: 'entity:unheard', after: beforeAllOthers, maxItems: 9 });
@@ -244,7 +247,7 @@ test('one call looks at so many positions, and takes so many bytes, an item at l
   expect(calls.map(({ items }) => items.map(({ position }) => position))).toEqual([[1, 2], [3], [4, 5], [6, 7]]);
 });
 
-test('expressions on ids and paths find the same wherever a reading begins', async () => {
+test('expressions on ids and paths find the same wherever a read begins', async () => {
   const tenant = await newTenant();
   const changes = from(now, 600).map((change, i) => ({
     ...change,
@@ -263,14 +266,14 @@ test('expressions on ids and paths find the same wherever a reading begins', asy
   }
 });
 
-test('a wrong query is refused, and a signal ends the call', async () => {
+test('an invalid query is refused, and a signal aborts the call', async () => {
   const tenant = await newTenant();
   await record(tenant, from(now, 2));
-  const asked = { after: beforeAllOthers, maxItems: 1 };
-  await expect(feed.readMatches(tenant, { ...asked, q: 'what:ever' })).rejects.toMatchObject({
+  const options = { after: beforeAllOthers, maxItems: 1 };
+  await expect(feed.readMatches(tenant, { ...options, q: 'what:ever' })).rejects.toMatchObject({
     message: expect.stringContaining('Unsupported query field'),
   });
   const stop = new Stop();
   stop.abort(new Error('gone'));
-  await expect(feed.readMatches(tenant, { ...asked, q: '', signal: stop })).rejects.toThrow('gone');
+  await expect(feed.readMatches(tenant, { ...options, q: '', signal: stop })).rejects.toThrow('gone');
 });

@@ -13,7 +13,7 @@ import { closeAfterAll } from '../../support/close-after-all.ts';
 import { createTestDatabase } from '../../support/server/database.ts';
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
-/** More reads in a row than Annals tries. */
+/** Exceeds the consecutive reads that Annals tries. */
 const many = 9_000;
 
 function change(actor: string): Change {
@@ -21,7 +21,7 @@ function change(actor: string): Change {
   return { identity: randomBytes(16), at: now - 1, actor, ...rest };
 }
 
-/** Each with a character that JSON or SQL may stumble over. */
+/** Each with a character that needs escaping in JSON or SQL. */
 function nameOf(place: number): string {
   return `${['"', '\\', "'", '😀', '\n', '{', ','][place % 7]}${place}`;
 }
@@ -32,25 +32,25 @@ for (const tenant of ['many', 'little1', 'little2', 'little3']) {
   const record = createRecorder(database.db, tenant, () => now);
   const count = tenant === 'many' ? many : 20;
   for (let first = 0; first < count; first += 1_500) {
-    const some = Array.from({ length: Math.min(1_500, count - first) }, (_none, place) => nameOf(first + place));
-    await record(some.map(change));
+    const names = Array.from({ length: Math.min(1_500, count - first) }, (_none, place) => nameOf(first + place));
+    await record(names.map(change));
   }
 }
 
-test('names are read whole, however many rows they come in, and found by their numbers', async () => {
+test('names are read completely from any number of rows, and found by their numbers', async () => {
   const dictionary = extendDictionary(undefined, await readNames(database.pool, 'many', undefined));
   expect(dictionary.actors.map(({ name }) => name).sort()).toEqual(
     Array.from({ length: many }, (_, n) => nameOf(n)).sort(),
   );
   const ids = dictionary.actors.map(({ id }) => id);
-  expect(ids).toEqual(ids.toSorted((one, other) => one - other));
+  expect(ids).toEqual(ids.toSorted((a, b) => a - b));
   for (const actor of dictionary.actors) expect(dictionary.actorOf.get(actor.id)).toBe(actor);
   for (const id of [0, (ids[0] ?? 0) - 1, (ids.at(-1) ?? 0) + 1, 2 ** 50])
     expect(dictionary.actorOf.get(id)).toBeUndefined();
   expect(dictionary.kinds).toMatchObject([{ entity: 'order', type: 'update', relatedEntities: [] }]);
 });
 
-test('a name with a lower number that comes later has its place among the others', async () => {
+test('a name with a lower number that commits later is sorted into its place', async () => {
   const { pool, db } = database;
   await createTenant(db, 'late');
   const record = createRecorder(db, 'late', () => now);
@@ -68,7 +68,7 @@ test('a name with a lower number that comes later has its place among the others
 });
 
 describe('the cache', () => {
-  test('keeps the tenants asked last, as far as there is room', async () => {
+  test('keeps the most recently used tenants that fit', async () => {
     const cache = new DictionaryCache(database.pool, { maxBytes: 4_000 });
     for (const tenant of ['little1', 'little2']) await cache.get(tenant);
     expect(cache.known('little1')).toBeDefined();
@@ -80,19 +80,19 @@ describe('the cache', () => {
     ]);
   });
 
-  test('keeps a tenant that has more names than there is room for while it is asked, and no longer', async () => {
+  test('keeps a tenant that does not fit only while it is in use', async () => {
     const cache = new DictionaryCache(database.pool, { maxBytes: 100_000, idle: 300 });
     await cache.get('little1');
-    const [one, other] = await Promise.all([cache.get('many'), cache.get('many')]);
-    expect(one).toBe(other);
+    const [first, second] = await Promise.all([cache.get('many'), cache.get('many')]);
+    expect(first).toBe(second);
     expect(cache.known('little1')).toBeUndefined();
-    expect(cache.known('many')).toBe(one);
-    // A look at the cache counts as a use, so this looks rarely.
+    expect(cache.known('many')).toBe(first);
+    // Reading the cache counts as use, so poll rarely.
     await expect.poll(() => cache.known('many'), { timeout: 30_000, interval: 1_000 }).toBeUndefined();
     expect((await cache.get('many')).actors).toHaveLength(many);
   });
 
-  test('a caller that gives up takes the names from nobody who waits for them, too', async () => {
+  test('a caller that gives up does not cancel the read for other waiting callers', async () => {
     const cache = new DictionaryCache(database.pool);
     const stop = new Stop();
     const impatient = doWork({ tenant: 'little2', signal: stop }, () => cache.get('little2'));
@@ -103,7 +103,7 @@ describe('the cache', () => {
     expect(cache.known('little2')).toBe(await patient);
   });
 
-  test('of a tenant with too many names is nothing read but their number, and it is told so', async () => {
+  test('a tenant with too many names is an error, and only their number is read', async () => {
     await expect(readNames(database.pool, 'many', undefined, 200_000)).rejects.toMatchObject({
       type: 'service_unavailable',
       message: expect.stringContaining('more names of actors'),

@@ -23,7 +23,7 @@ async function names(field: string, prefix = '', size = 100): Promise<string[]> 
   return (body as { values: string[] }).values;
 }
 
-test('names begin with the prefix whatever the case, in the order of code points', async () => {
+test('names begin with the prefix in any case, in code point order', async () => {
   const actors = [
     '\u{1F600}',
     '\uE000',
@@ -58,7 +58,7 @@ test('names begin with the prefix whatever the case, in the order of code points
   expect(await names('related.entity', 'c')).toEqual(['Customer', 'company']);
 });
 
-test('names that only dropped entries have are not there', async () => {
+test('names that only dropped entries have are not listed', async () => {
   const old = Array.from({ length: 700 }, (_none, index) => changeOf({ at: now - 50 * day, actor: `old ${index}` }));
   await createRecorder(
     server.context.db,
@@ -81,7 +81,7 @@ test('names that only dropped entries have are not there', async () => {
   expect(await names('related.entity', 'gone')).toEqual([]);
 });
 
-test('what is wrong is 400 with a detail', async () => {
+test('an invalid parameter is 400 with a detail', async () => {
   const violation = (field: string, message: string) => ({
     status: 400,
     body: { status: 400, type: 'validation_violation', message, details: [{ field, message }] },
@@ -104,7 +104,7 @@ test('the order of code points is that of UTF-8', () => {
   const text = () =>
     String.fromCodePoint(...Array.from({ length: random.below(4) }, () => points[random.below(8)] ?? 0));
   for (let pair = 0; pair < 2_000; pair++) {
-    const [one, other] = [text(), text()];
-    expect(Math.sign(compareCodePoints(one, other))).toBe(Buffer.compare(Buffer.from(one), Buffer.from(other)));
+    const [left, right] = [text(), text()];
+    expect(Math.sign(compareCodePoints(left, right))).toBe(Buffer.compare(Buffer.from(left), Buffer.from(right)));
   }
 });

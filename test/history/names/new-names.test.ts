@@ -12,7 +12,7 @@ import { openTestHistory } from '../../support/server/history.ts';
 
 const tenant = 'acme';
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
-/** What each new name is recorded with satisfies all of them. */
+/** Each entry recorded with a new name satisfies all of them. */
 const queries = [
   'actor:new*',
   'entity:~^type',
@@ -21,7 +21,7 @@ const queries = [
   'entity:type* entityId:~^1',
 ];
 
-/** Whenever somebody has read the names, a further one is registered: a look at the history always finds one more. */
+/** Registers a further name after every read of the names, so that each read of the history finds one more. */
 class NamesThatKeepComing extends DictionaryCache {
   recorded = 0;
 
@@ -62,7 +62,7 @@ beforeEach(async () => {
   await dictionaries.record();
 });
 
-test.each(queries)('a page is answered whole, however many names come while it is looked for: %s', async (q) => {
+test.each(queries)('a page is complete, however many names are registered while it is read: %s', async (q) => {
   for (let round = 0; round < 3; round++) {
     const { total, entries } = await findPage(tenant, parseQuery(q, changelogDialect), { skip: 0, size: 100 });
     expect(total).toBe(dictionaries.recorded);
@@ -71,7 +71,7 @@ test.each(queries)('a page is answered whole, however many names come while it i
   }
 });
 
-test.each(queries)('an export is written whole, however many names come while it begins: %s', async (q) => {
+test.each(queries)('an export is complete, however many names are registered while it begins: %s', async (q) => {
   const { db } = database;
   const { run } = createExportHistory({ db, regexes, now: () => now, dictionaries });
   let text = '';

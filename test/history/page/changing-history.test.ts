@@ -21,7 +21,7 @@ const history = closeAfterAll(await openTestHistory(tenant, () => begun));
 const { database, regexes } = history;
 
 const lastWeek = begun - 7 * day;
-const asked: [q: string, matches: (change: Change) => boolean][] = [
+const queries: [q: string, matches: (change: Change) => boolean][] = [
   ['', () => true],
   ['entity:order', (change) => change.entity === 'order'],
   ['actor:p*', (change) => change.actor.startsWith('p')],
@@ -37,7 +37,7 @@ const asked: [q: string, matches: (change: Change) => boolean][] = [
   [`occurredAt:<"${new Date(lastWeek).toISOString()}"`, (change) => change.at < lastWeek],
 ];
 
-/** Where windows begin, and the cells and the minute around it. */
+/** The start of windows, and the cells and minute around it. */
 function timeOf(below: (limit: number) => number, now: number): number {
   const start = now - 30 * day;
   switch (below(5)) {
@@ -54,7 +54,7 @@ function timeOf(below: (limit: number) => number, now: number): number {
   }
 }
 
-test('every page is that of the history as it is at that moment', async () => {
+test('every page matches the history at that moment', async () => {
   const random = new Random();
   const below = (limit: number) => random.below(limit);
   let now = begun;
@@ -66,10 +66,10 @@ test('every page is that of the history as it is at that moment', async () => {
   for (let step = 0; step < trials(10); step++) {
     const act = below(10);
     if (act < 4) {
-      // Many at once make cells dense; so many in the first minute that they are not counted one by one.
+      // Large batches make cells dense, and fill the first minute beyond counting entries one by one.
       const count = [1, 3, 80, 1_200][below(4)] ?? 1;
       const crowd = below(6) === 0 ? now - 30 * day + below(minute) : undefined;
-      const some = Array.from({ length: count }, (): Change => {
+      const added = Array.from({ length: count }, (): Change => {
         const entity = ['order', 'site', 'quote'][below(3)] ?? 'order';
         return {
           identity: randomBytes(16),
@@ -82,8 +82,8 @@ test('every page is that of the history as it is at that moment', async () => {
           paths: '{}',
         };
       });
-      await record(some);
-      changes.push(...some);
+      await record(added);
+      changes.push(...added);
     } else if (act < 6) {
       await foldHistory(database.db, tenant);
     } else if (act < 8) {
@@ -101,15 +101,15 @@ test('every page is that of the history as it is at that moment', async () => {
     }
     const ordered = changes
       .map((change, sequence) => ({ ...change, sequence }))
-      .sort((one, other) => other.at - one.at || other.sequence - one.sequence);
-    for (const [q, matches] of asked) {
+      .sort((a, b) => b.at - a.at || b.sequence - a.sequence);
+    for (const [q, matches] of queries) {
       const from = q.includes('>=') ? begun - 40 * day : now - 30 * day;
-      const wanted = ordered.filter((change) => change.at >= Math.max(from, horizon) && matches(change));
+      const matching = ordered.filter((change) => change.at >= Math.max(from, horizon) && matches(change));
       const query = parseQuery(q, changelogDialect);
       const check = async (skip: number, limit: number) => {
         const page = await findPage(tenant, query, { skip, size: limit });
         const entries = page.entries.map(({ at, entity, entityId, actor }) => ({ at, entity, entityId, actor }));
-        const expected = wanted
+        const expected = matching
           .slice(skip, skip + limit)
           .map(({ at, entity, entityId, actor }) => ({ at, entity, entityId, actor }));
         expect({ step, q, skip, limit, total: page.total, entries }).toEqual({
@@ -117,24 +117,24 @@ test('every page is that of the history as it is at that moment', async () => {
           q,
           skip,
           limit,
-          total: wanted.length,
+          total: matching.length,
           entries: expected,
         });
       };
-      // And some pages on and back from anywhere.
+      // Then some pages forward and back from a random place.
       await check(0, 20);
       await check(0, 20);
       if (below(4) > 0) continue;
       const size = [1, 7, 20, 150][below(4)] ?? 20;
-      const somewhere = below(wanted.length + size + 2);
+      const somewhere = below(matching.length + size + 2);
       for (const pages of [0, 1, 2, 0, -1, 30]) await check(Math.max(0, somewhere + pages * size), size);
-      await check(Math.max(0, wanted.length - size), size);
-      await check(Math.max(0, wanted.length - size - 3), size);
+      await check(Math.max(0, matching.length - size), size);
+      await check(Math.max(0, matching.length - size - 3), size);
     }
   }
 });
 
-test('what was remembered is forgotten when the database was put back to an earlier state', async () => {
+test('caches are dropped when the database is restored to an earlier state', async () => {
   const restored = 'restored';
   await createTenant(database.db, restored);
   const findPage = createFindPage({ pool: database.pool, db: database.db, regexes, now: () => begun });
@@ -147,7 +147,7 @@ test('what was remembered is forgotten when the database was put back to an earl
   };
   for (let time = 0; time < 2; time++) expect(await ask('')).toEqual({ total: 2, actors: ['before', 'before'] });
 
-  // As if another history had been put in its place, in which the same numbers mean something else.
+  // As if replaced by another history, in which the same numbers mean something else.
   await database.pool.query(`delete from change_entry where tenant = $1 and identity = $2`, [
     restored,
     Buffer.from(change.identity).toString('hex'),

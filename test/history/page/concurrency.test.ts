@@ -25,7 +25,7 @@ const random = new Random();
 const tenant = 'acme';
 const day = 86_400_000;
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
-/** How often a total is compared with a full count of its snapshot. */
+/** Number of comparisons of a total with a full count of its snapshot. */
 const reads = trials(8);
 
 let database: TestDatabase;
@@ -53,15 +53,15 @@ async function total(q: string): Promise<number> {
 test('two open transactions record changes of the same new entity type, actor and hour, and neither waits', async () => {
   const { db } = database;
   const outcomes: string[] = [];
-  await inTransaction(db, async (one) => {
+  await inTransaction(db, async (outer) => {
     outcomes.push(
-      await recordChange(one, tenant, change({ entityId: 'a', related: [{ entity: 'g', entityId: '1' }] }), now),
+      await recordChange(outer, tenant, change({ entityId: 'a', related: [{ entity: 'g', entityId: '1' }] }), now),
     );
-    await inTransaction(db, async (other) => {
-      // Whoever had to wait for the first one, which ends after it, would be told so.
-      await other.executeQuery(CompiledQuery.raw("set local lock_timeout = '10s'", []));
+    await inTransaction(db, async (inner) => {
+      // Waiting for the outer transaction, which ends later, would fail with a timeout.
+      await inner.executeQuery(CompiledQuery.raw("set local lock_timeout = '10s'", []));
       const second = change({ entityId: 'b', related: [{ entity: 'g', entityId: '1' }] });
-      outcomes.push(await recordChange(other, tenant, second, now));
+      outcomes.push(await recordChange(inner, tenant, second, now));
     });
     expect(await total('entity:order actor:Jane*')).toBe(1);
     await foldHistory(db, tenant);
@@ -73,14 +73,14 @@ test('two open transactions record changes of the same new entity type, actor an
   expect(await total('entity:order actor:Jane*')).toBe(2);
 });
 
-test('what is rolled back is in no total, with its names known to nobody', async () => {
+test('a rolled back change is in no total, and its names are not registered', async () => {
   const { db, pool } = database;
   await createRecorder(db, tenant, () => now)([change()]);
-  const given = inTransaction(db, async (transaction) => {
+  const rolledBack = inTransaction(db, async (transaction) => {
     await recordChange(transaction, tenant, change({ entity: 'ghost', actor: 'Nobody' }), now);
     throw new Error('rolled back');
   });
-  await expect(given).rejects.toThrow('rolled back');
+  await expect(rolledBack).rejects.toThrow('rolled back');
   for (const when of ['before', 'after']) {
     expect({ when, all: await total(''), ghosts: await total('entity:ghost') }).toEqual({ when, all: 1, ghosts: 0 });
     expect(await total('actor:*')).toBe(1);
@@ -114,42 +114,42 @@ test('a name that is registered while a query with a pattern runs is not missed'
   const { db } = database;
   const record = createRecorder(db, tenant, () => now);
   let recorded = 0;
-  let asked = 0;
+  let rounds = 0;
   const recorder = (async () => {
-    while (recorded < 60 || asked < 4) {
+    while (recorded < 60 || rounds < 4) {
       await record([change({ entity: `type${recorded}`, actor: `actor ${recorded}` })]);
       recorded += 1;
     }
   })();
-  while (recorded < 60 || asked < 4) {
+  while (recorded < 60 || rounds < 4) {
     for (const q of ['actor:actor*', 'entity:~^type', 'actor:~^a entity:t* entityId:1']) {
       const before = recorded;
       const found = await total(q);
       expect(found).toBeGreaterThanOrEqual(before);
-      // The one under way may be there before its recorder says so.
+      // The change being recorded may be visible before its recorder returns.
       expect(found).toBeLessThanOrEqual(recorded + 1);
     }
-    asked += 1;
+    rounds += 1;
   }
   await recorder;
   expect(await total('actor:actor*')).toBe(recorded);
 });
 
-test('a transaction that is open for long registers a name that nobody misses when it ends', async () => {
+test('a name registered by a long transaction is found once it commits', async () => {
   const { db } = database;
   const record = createRecorder(db, tenant, () => now);
   await record([change({ actor: 'first' })]);
   await inTransaction(db, async (open) => {
     await recordChange(open, tenant, change({ actor: 'old' }), now);
     await record([change({ actor: 'second' })]);
-    // The dictionary is read after a later name and before the earlier one is there to be seen.
+    // The dictionary is read after the later name commits and before the earlier one does.
     expect(await total('actor:*')).toBe(2);
   });
   expect(await total('actor:*')).toBe(3);
   expect(await total('actor:old')).toBe(1);
 });
 
-test('every total is what a full count of the same snapshot says, while recorders, late entries, folds and retention work', async () => {
+test('every total equals a full count of its snapshot under recording, late entries, folds and retention', async () => {
   const stop = new AbortController();
   const others = createPool(database.url, { applicationName: 'annals test writers', maximum: 9 });
   const db = createDatabase(others);
@@ -198,9 +198,9 @@ test('every total is what a full count of the same snapshot says, while recorder
   expect(await compareInOneSnapshot(database.pool, below)).toEqual([]);
 });
 
-/** What totals of several shapes differ in from a count of all rows. */
+/** Differences between totals of several shapes and a count of all rows. */
 async function compareInOneSnapshot(pool: pg.Pool, below: (limit: number) => number): Promise<object[]> {
-  const asked = below(2) === 0 ? now - below(40 * day) : now - below(100);
+  const windowStart = below(2) === 0 ? now - below(40 * day) : now - below(100);
   const actor = `actor ${below(4)}`;
   const client = await pool.connect();
   const numbers = async (text: string, values: unknown[]): Promise<number[]> => {
@@ -208,11 +208,10 @@ async function compareInOneSnapshot(pool: pg.Pool, below: (limit: number) => num
     return rows[0]?.numbers.map(Number) ?? [];
   };
   try {
-    // One snapshot for all statements. A cluster takes a routine of ours and a count of rows in statements of their
-    // own.
+    // One snapshot for all statements. A cluster needs separate statements for a routine of ours and a count of rows.
     await client.query('begin isolation level repeatable read read only');
     const { rows } = await client.query<{ horizon: number }>('select change_horizon($1, $2) as horizon', [tenant, now]);
-    const since = Math.max(asked, rows[0]?.horizon ?? 0);
+    const since = Math.max(windowStart, rows[0]?.horizon ?? 0);
     const actors = await numbers('array(select actor from change_actor where tenant = $1 and name = $2)', [
       tenant,
       actor,

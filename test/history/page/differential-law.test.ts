@@ -42,26 +42,26 @@ test('filters, order and totals agree with an evaluator that reads all entries a
     const recorded = await recordAnew(history);
     for (const { query, tenant, size, place } of asked) {
       const parsed = parseQuery(query.text, changelogDialect);
-      const wanted = (recorded.get(tenant) ?? []).filter((entry) => matches(parsed, entry, now));
-      const page = 1 + Math.floor((place * wanted.length) / size);
+      const matching = (recorded.get(tenant) ?? []).filter((entry) => matches(parsed, entry, now));
+      const page = 1 + Math.floor((place * matching.length) / size);
       const found = await ask(tenant, query.text, page, size);
       expect({ query: query.text, ...found }).toEqual({
         query: query.text,
-        items: wanted.slice((page - 1) * size, page * size).map(viewOf),
+        items: matching.slice((page - 1) * size, page * size).map(viewOf),
         page,
         size,
-        totalElements: wanted.length,
-        totalPages: Math.ceil(wanted.length / size),
+        totalElements: matching.length,
+        totalPages: Math.ceil(matching.length / size),
       });
     }
   });
 });
 
-/** Empties the tenants, records the history, and answers what it has of each, newest first. */
+/** Empties the tenants, records the history, and returns the entries of each, newest first. */
 async function recordAnew(history: HistorySketch): Promise<Map<string, Omit<Change, 'identity'>[]>> {
-  // Another history from here on, as far as what is remembered goes.
+  // From here on a different history, as far as caches are concerned.
   await server.database.pool.query(
-    // No truncate: it would wait for an index that the service is building, which waits for everybody else.
+    // No truncate: it would wait for an index build of the service, which waits for all other transactions.
     `delete from change_related; delete from change_entry; delete from change_delta; delete from change_tally;
      update change_folded set folds = folds + 1`,
   );
@@ -73,11 +73,11 @@ async function recordAnew(history: HistorySketch): Promise<Map<string, Omit<Chan
     recorded.set(tenant, [...(recorded.get(tenant) ?? []), ...changes]);
     if (fold) await foldHistory(server.context.db, tenant);
   }
-  // Of one millisecond the latest recorded comes first: a stable sort of what was recorded, turned round.
+  // Within a millisecond the last recorded comes first: a stable sort of the reversed changes.
   for (const [tenant, changes] of recorded) {
     recorded.set(
       tenant,
-      changes.toReversed().sort((one, other) => other.at - one.at),
+      changes.toReversed().sort((a, b) => b.at - a.at),
     );
   }
   return recorded;

@@ -13,7 +13,7 @@ const maxEntries = 2_500;
 const maxActors = 128;
 
 const history = closeAfterAll(await openTestHistory(tenant, () => now));
-/** An entry at a moment of its own, so that its id tells its place. */
+/** An entry with a unique time, so that its id gives its place. */
 function entryOf(place: number, actor: string) {
   const type = place % 4 === 0 ? ('delete' as const) : ('update' as const);
   return changeOf({ identity: randomBytes(16), at: now - place, type, entityId: String(place), actor });
@@ -67,7 +67,7 @@ test(`up to ${maxActors} actors, and more, are counted and paged`, async () => {
   expect(await ask('actor:some *', maxActors - 1)).toEqual({ total: maxActors + 1, ids: '10127 10128' });
 });
 
-test('actors with some 130 entries each are counted and paged, and so they are where the sample of them is wrong', async () => {
+test('actors with some 130 entries each are counted and paged, even with a wrong sample of them', async () => {
   const record = createRecorder(history.database.db, tenant, () => now);
   const first = 20_000;
   const count = 40 * 130;

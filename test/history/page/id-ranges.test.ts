@@ -14,12 +14,12 @@ import { recordStatements } from '../../support/server/statements.ts';
 
 const tenant = 'acme';
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
-/** Entries with the ids of a range, up to which one statement answers. */
+/** Maximum entries in an id range for a single statement. */
 const maxInOneStatement = 20_000;
 
 const long = 'ä'.repeat(63);
 const ids = ['d1', 'd10', 'd1%', 'd1_x', 'd2', 'D1', 'd\u{10ffff}', 'd\u{10ffff}x', 'e', '\ud7ff1', '\ue000', long];
-/** The longest id in the index of shorter ids has 1,000 bytes. */
+/** The index of shorter ids takes ids up to 1,000 bytes. */
 const atLimit = 'z'.repeat(1_000);
 const pastLimit = `é${'z'.repeat(999)}`;
 const changes: Change[] = [...ids, atLimit, pastLimit, `${long}12`, `${long}13`, `${long}1${'y'.repeat(900)}`].flatMap(
@@ -61,17 +61,17 @@ describe.each(['before the index of ids is built', 'after the index of ids is bu
     'entity:order entityId:~^[dé]',
     `entity:order entityId:d* occurredAt:(>="${new Date(now - 4).toISOString()}" AND <"${new Date(now).toISOString()}")`,
     'compoundLogicalQuery:((entity:order entityId:d1*) OR (entity:site entityId:e*))',
-  ])('%s is answered as an evaluator says that reads all entries', async (q) => {
+  ])('%s is answered like an evaluator that reads every entry', async (q) => {
     const query = parseQuery(q, changelogDialect);
-    const wanted = changes.filter((change) => matches(query, change, now));
-    const ordered = wanted.toSorted((one, other) => other.at - one.at);
+    const matching = changes.filter((change) => matches(query, change, now));
+    const ordered = matching.toSorted((a, b) => b.at - a.at);
     const found = await ask(q);
-    expect(found.total).toBe(wanted.length);
+    expect(found.total).toBe(matching.length);
     expect(found.ids.toSorted()).toEqual(ordered.map(({ entity, entityId }) => `${entity} ${entityId}`).sort());
   });
 });
 
-test('an index of ids answers a pattern alone', async () => {
+test('a pattern alone uses the id index', async () => {
   const { pool } = history.database;
   await pool.query('vacuum change_entry');
   statements.length = 0;
@@ -82,7 +82,7 @@ test('an index of ids answers a pattern alone', async () => {
   };
   const client = await pool.connect();
   try {
-    // The planner reads a small table as a whole otherwise. Without index scans an index-only scan would cost as much.
+    // Otherwise the planner scans a small table. Without index scans an index-only scan would cost as much.
     await client.query('begin; set local enable_seqscan = off; set local enable_bitmapscan = off');
     const { rows } = await client.query(`explain ${text}`, values);
     await client.query('rollback');
@@ -111,7 +111,7 @@ test(`up to ${maxInOneStatement} entries with such ids are read in one statement
   statements.length = 0;
   expect(await ask('entity:crowd entityId:man*')).toMatchObject({ total: maxInOneStatement });
   expect(statements.length).toBe(1);
-  // So many places of some actors are read at once, too.
+  // As many places of some actors are read at once, too.
   expect(await ask('entity:crowd actor:crowd*')).toMatchObject({ total: maxInOneStatement });
   await record(many(1));
   statements.length = 0;
@@ -120,12 +120,12 @@ test(`up to ${maxInOneStatement} entries with such ids are read in one statement
   expect(await ask('entity:crowd actor:crowd*')).toMatchObject({ total: maxInOneStatement + 1 });
 });
 
-test('a pattern that does not say how ids begin has no range', () => {
+test('a pattern without a prefix has no range', () => {
   const glob = (...parts: string[]) => idRangeOf({ kind: 'glob', parts });
   expect(glob('', 'x')).toBeUndefined();
   expect(glob('\u{10ffff}', '')).toBeUndefined();
   expect(glob('a\u{10ffff}', '')).toMatchObject({ from: 'a\u{10ffff}', before: 'b' });
-  // surrogates are no characters
+  // surrogates are not characters
   expect(glob('\ud7ff', '')).toMatchObject({ from: '\ud7ff', before: '\ue000' });
   expect(idRangeOf({ kind: 'text', text: 'd1', quoted: false })).toBeUndefined();
 });

@@ -7,7 +7,7 @@ import { openTestHistory } from '../../support/server/history.ts';
 import { day, entities, firstRow, now, randomChange } from '../../support/server/random-history.ts';
 
 const tenant = 'acme';
-// A history of eight years, in four of the coarsest cells.
+// Eight years of history, in four of the coarsest cells.
 const count = 4_000;
 const sets = ['{"{0}"}', ''];
 
@@ -30,15 +30,15 @@ const { kinds } = await firstRow<{ kinds: string }>(
 );
 sets[1] = kinds;
 
-test('a checkpoint is near its entry, however long before the first entry the window begins', async () => {
-  for (const wanted of [count / 2, count - 1]) {
+test('a checkpoint is close to its entry, however long before the first entry the window begins', async () => {
+  for (const maxNewer of [count / 2, count - 1]) {
     const { newer } = await firstRow<{ newer: number }>(database, 'change_seek($1, $2, $3, $4, 0, null, $5)', [
       tenant,
       ...sets,
-      wanted,
+      maxNewer,
       count,
     ]);
-    expect(newer).toBeLessThanOrEqual(wanted);
-    expect(wanted - newer).toBeLessThan(700);
+    expect(newer).toBeLessThanOrEqual(maxNewer);
+    expect(maxNewer - newer).toBeLessThan(700);
   }
 });

@@ -14,14 +14,14 @@ import { createTestDatabase } from '../../support/server/database.ts';
 
 const megabyte = 1024 * 1024;
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
-/** From tallies, by one document, and in several statements. */
+/** By tallies, by document, and in several statements. */
 const queries = ['', 'entity:order entityId:1', 'entity:order entityId:1*'];
 
 const database = closeAfterAll(await createTestDatabase());
 const regexes = new RegexMatcherPool();
 const findPage = createFindPage({ pool: database.pool, db: database.db, regexes, now: () => now });
 
-/** A tenant with entries whose `paths` have so many bytes, more or less, newest first. */
+/** A tenant with entries whose `paths` have about the given numbers of bytes, newest first. */
 async function makeHistory(tenant: string, lengths: readonly number[]): Promise<void> {
   await createTenant(database.db, tenant);
   const change = { type: 'update', entity: 'order', entityId: '1', actor: 'Jane', related: [], paths: '{}' } as const;
@@ -38,7 +38,7 @@ async function makeHistory(tenant: string, lengths: readonly number[]): Promise<
          where tenant = $1 and at = $2`,
       [tenant, first, length],
     );
-    // A copy is not compressed again, which takes as long as all else in this file.
+    // A copy avoids compressing again, which takes as long as the rest of this file.
     await database.pool.query(
       `update change_entry e set paths = one.paths from change_entry one
          where e.tenant = $1 and one.tenant = $1 and one.at = $2 and e.at = any ($3)`,
@@ -60,8 +60,8 @@ async function bodyOf(tenant: string, q: string, size: number): Promise<string> 
   return text;
 }
 
-test('a page of any length goes out in pieces, none of them large', async () => {
-  // Pieces are alike however many there are. With ANNALS_TRIALS=17 they are together more than a string may have.
+test('a page of any length is sent in small pieces', async () => {
+  // Pieces do not depend on their number. With ANNALS_TRIALS=17 they exceed the maximum string length together.
   const entries = trials(2);
   await makeHistory(
     'huge',
@@ -89,7 +89,7 @@ describe('a page of 9 MiB', () => {
 
   beforeAll(() => makeHistory('large', lengths));
 
-  test.each(queries)('in pieces says what it says as one: %s', async (q) => {
+  test.each(queries)('in pieces equals the whole page: %s', async (q) => {
     const { pieces } = await ask('large', q);
     expect(pieces).toBeDefined();
     const text = await bodyOf('large', q, 100);
@@ -101,7 +101,7 @@ describe('a page of 9 MiB', () => {
     expect(answer.items.map(({ paths }) => paths.text.after.length)).toEqual(lengths.map((length) => length / 2));
   });
 
-  test.each(queries)('asked for a few at a time it comes as one: %s', async (q) => {
+  test.each(queries)('is sent in one piece when requested in smaller pages: %s', async (q) => {
     for (const [place, length] of lengths.entries()) {
       const { total, entries, pieces } = await ask('large', q, { page: place + 1, size: 1 });
       expect({ total, pieces, length: entries[0]?.paths.length }).toEqual({
@@ -112,7 +112,7 @@ describe('a page of 9 MiB', () => {
     }
   });
 
-  test('whose entries are dropped before they were read ends in an error, not as if it were whole', async () => {
+  test('whose entries are dropped before they are read ends in an error, not as a shorter page', async () => {
     const { pieces } = await ask('large', '');
     await database.pool.query("delete from change_entry where tenant = 'large' and at < $1", [now - 7]);
     const reading = (async () => {
@@ -127,21 +127,24 @@ describe('a page of 91 MiB', () => {
 
   beforeAll(() => makeHistory(tenant, [30 * megabyte, 30 * megabyte, 30 * megabyte]));
 
-  test.each(queries)('is refused to a caller that takes no pieces, with the advice to ask for fewer: %s', async (q) => {
-    const message = 'the entries of this page have 91 MiB of text; ask for a smaller size';
-    await expect(ask(tenant, q, { inPieces: false })).rejects.toMatchObject({
-      type: 'validation_violation',
-      message,
-      details: [{ field: 'size', message }],
-    });
-  });
+  test.each(queries)(
+    'is refused to a caller that takes no pieces, with advice to request fewer entries: %s',
+    async (q) => {
+      const message = 'the entries of this page have 91 MiB of text; ask for a smaller size';
+      await expect(ask(tenant, q, { inPieces: false })).rejects.toMatchObject({
+        type: 'validation_violation',
+        message,
+        details: [{ field: 'size', message }],
+      });
+    },
+  );
 
-  test('comes where fewer are asked for', async () => {
+  test('is returned with a smaller page size', async () => {
     expect((await ask(tenant, '', { size: 1, inPieces: false })).entries).toHaveLength(1);
   });
 });
 
-test('pieces have as many entries as there is room for, and one at least', () => {
+test('pieces have as many entries as fit, and at least one', () => {
   const places = Array.from({ length: 7 }, (_none, place) => ({ at: place, sequence: place }));
   const sizes = piecesOf(places, [3, 3, 4, 1, 20, 1, 9], 10).map((piece) => piece.length);
   expect(sizes).toEqual([3, 1, 1, 2]);

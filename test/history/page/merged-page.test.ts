@@ -27,7 +27,7 @@ const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 
 /**
  * 5,400 changes, in the order of recording: spread over 20 days, crowded in one second, and 300 in one millisecond, so
- * that places of both lists stand between each other and next to each other.
+ * that places of both lists alternate and adjoin.
  */
 const changes = Array.from({ length: 5_400 }, (_none, place): Omit<Change, 'identity'> & { name: string } => ({
   at:
@@ -50,11 +50,11 @@ const { database, regexes, findPage } = history;
 const record = createRecorder(database.db, tenant, () => now);
 for (let first = 0; first < changes.length; first += 900) {
   await record(changes.slice(first, first + 900).map((change) => ({ ...change, identity: randomBytes(16) })));
-  // The last of them is not folded.
+  // The last is not folded.
   if (first < 3_000) await foldHistory(database.db, tenant);
 }
 
-/** What entries satisfy because of their documents, and what whatever these are; each more than 1,000. */
+/** A condition on documents, and one on anything else; each matches over 1,000 entries. */
 const queries = [
   ['entity:order entityId:(d1, d2, d4)', 'actor:(actor 1, actor 2)'],
   ['entity:* entityId:d*', 'actor:(actor 3, actor 5) type:(update, delete)'],
@@ -71,7 +71,7 @@ test.each(queries)('pages of (%s) OR (%s) are those of the list', async (onDocum
   expect(found.length - byDocuments.length).toBeGreaterThan(1_000);
   const list = found
     .toReversed()
-    .sort((one, other) => other.at - one.at)
+    .sort((a, b) => b.at - a.at)
     .map(({ name }) => name);
 
   const page = async (skip: number, size: number) => {
@@ -82,7 +82,7 @@ test.each(queries)('pages of (%s) OR (%s) are those of the list', async (onDocum
   for (let skip = 0; skip < list.length + 700; skip += 700) {
     expect({ skip, names: await page(skip, 700) }).toEqual({ skip, names: list.slice(skip, skip + 700) });
   }
-  // Where one way of finding them ends and another begins, and single entries.
+  // Around the switch from one plan to the other, and single entries.
   for (const skip of [899, 900, 901, 999, 1_000, 1_001, 1_337, list.length - 1, list.length]) {
     expect({ skip, names: await page(skip, 7) }).toEqual({ skip, names: list.slice(skip, skip + 7) });
   }
@@ -98,7 +98,7 @@ test.each([
   const list = changes
     .filter((change) => matches(query, change, now))
     .toReversed()
-    .sort((one, other) => other.at - one.at)
+    .sort((a, b) => b.at - a.at)
     .map(({ name }) => name);
   const since = now - 30 * 24 * hour;
   await inTransaction(

@@ -28,7 +28,7 @@ const always = 'occurredAt:>="1970-01-01T00:00:00Z"';
 let history: TestHistory;
 let findPage: FindPage;
 
-// 6,000 entries, part of them not folded.
+// 6,000 entries, some of them not folded.
 beforeAll(async () => {
   history = await openTestHistory(tenant, () => now);
   const { database } = history;
@@ -48,26 +48,26 @@ afterAll(() => history.close());
 const find = (q: string, skip: number, size: number) =>
   findPage(tenant, parseQuery(q.trim(), changelogDialect), { skip, size });
 
-test.each(laws)('a total is the sum of those of its types: %s', async (q) => {
+test.each(laws)('a total is the sum of the totals of its types: %s', async (q) => {
   const total = async (more: string) => (await find(`${q} ${more} ${always}`, 0, 0)).total;
   const parts = await Promise.all(types.map((type) => total(`type:${type}`)));
   expect(parts.reduce((sum, part) => sum + part, 0)).toBe(await total(''));
 });
 
 test.each(laws)('the pages joined are the list, in order, each with the same total: %s', async (q) => {
-  const asked = `${q} ${always}`;
-  const { total } = await find(asked, 0, 0);
+  const query = `${q} ${always}`;
+  const { total } = await find(query, 0, 0);
   const list: string[] = [];
   for (let skip = 0; skip <= total; skip += 5_000) {
-    const page = await find(asked, skip, 5_000);
+    const page = await find(query, skip, 5_000);
     expect(page.total).toBe(total);
     list.push(...page.entries.map((entry) => JSON.stringify(entry)));
   }
   expect(list).toHaveLength(total);
   const times = list.map((entry) => JSON.parse(entry).at as number);
-  expect(times).toEqual(times.toSorted((one, other) => other - one));
+  expect(times).toEqual(times.toSorted((a, b) => b - a));
 
-  // Each page on its own, at places that are shallow, deep, and last.
+  // Single pages: shallow, deep, and last.
   const random = new Random(seed + total);
   for (const [place, size] of [
     [0, 100],
@@ -77,8 +77,8 @@ test.each(laws)('the pages joined are the list, in order, each with the same tot
     [total - 1, 100],
   ] as const) {
     const skip = Math.max(0, place);
-    const page = await find(asked, skip, size);
-    expect({ q, skip, size, total: page.total, entries: page.entries.map((one) => JSON.stringify(one)) }).toEqual({
+    const page = await find(query, skip, size);
+    expect({ q, skip, size, total: page.total, entries: page.entries.map((entry) => JSON.stringify(entry)) }).toEqual({
       q,
       skip,
       size,
@@ -88,7 +88,7 @@ test.each(laws)('the pages joined are the list, in order, each with the same tot
   }
 });
 
-test('walking page by page meets every entry once, crowded milliseconds and all', async () => {
+test('walking page by page visits every entry once, crowded milliseconds included', async () => {
   const q = `compoundLogicalQuery:((actor:actor 0) OR (entity:* entityId:(1, 2, 3, 4, 5, 6, 7))) ${always}`;
   const { total, entries } = await find(q, 0, 20_000);
   expect(total).toBeGreaterThan(1_000);

@@ -9,9 +9,9 @@ import { closeAfterAll } from '../../support/close-after-all.ts';
 import { changeOf, openTestHistory } from '../../support/server/history.ts';
 import { recordStatements } from '../../support/server/statements.ts';
 
-// One statement answers a page as one text, which Annals splits. These are texts that could go wrong on the way.
+// A single statement returns a page as one text, which Annals splits. These texts could break the split.
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
-/** Bytes of an entry's text up to which one statement answers. */
+/** Maximum bytes of an entry's text for a single statement. */
 const maxTextBytes = 256 * 1024;
 const separator = '\u001e';
 const digits = '{"a":{"before":12345678901234567890.1234567890123456789,"after":1e400}}';
@@ -19,7 +19,7 @@ const digits = '{"a":{"before":12345678901234567890.1234567890123456789,"after":
 const history = closeAfterAll(await openTestHistory('acme', () => now));
 const statements = recordStatements(history.database.pool);
 
-/** Records the changes for a tenant of their own, newest first. */
+/** Records the changes, newest first, in a new tenant. */
 async function recordFor(tenant: string, changes: readonly Partial<Change>[]): Promise<void> {
   const { db } = history.database;
   if (tenant !== 'acme') await createTenant(db, tenant);
@@ -35,7 +35,7 @@ async function ask(tenant: string, q = '') {
   return { total, entries, inOne: statements.length === 1 };
 }
 
-/** The same from several statements, which read a row for each entry. */
+/** The same from several statements, which read one row per entry. */
 async function askInSeveral(tenant: string, q = '') {
   const query = parseQuery(q, changelogDialect);
   return (await history.findPage(tenant, query, { skip: 0, size: 100, withIdentity: true })).entries;
@@ -53,7 +53,7 @@ const texts = [
   'null',
 ];
 
-test('texts of all kinds are read as a row for each entry is read', async () => {
+test('texts of all kinds read the same as one row per entry', async () => {
   const changes = texts.flatMap((text) => [
     { entityId: text, actor: text, entity: text, name: text, schemaVersion: text, paths: digits },
     { entityId: 'one', related: [{ entity: text, entityId: text }], name: '', schemaVersion: '' },
@@ -90,7 +90,7 @@ test.each([
   expect(entries.map(({ entityId }) => entityId)).toEqual(['first', entries[1]?.entityId, 'last']);
 });
 
-test.each([0, 1])('one statement reads texts up to their maximum: %i bytes more', async (more) => {
+test.each([0, 1])('one statement reads texts up to the maximum: %i bytes over it', async (more) => {
   const tenant = `long${more}`;
   const related = '[{"entity":"order","entityId":"é"}]';
   const rest = maxTextBytes - Buffer.byteLength(related) - '{"a":{"after":""}}'.length + more;
@@ -114,7 +114,7 @@ test('a page without entries has its total', async () => {
   ).toEqual({ plan: 'documents', total: 0, entries: [] });
 });
 
-test('the text of an entry has names of any number and length', () => {
+test('the text of an entry takes any number and length of names', () => {
   const entry = {
     at: now,
     type: 'update',

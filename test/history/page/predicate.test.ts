@@ -23,7 +23,7 @@ test.each([
   ['no id of those with a text', [text, none], [text], false],
   ['every id', [all], [], true],
   ['a text', [text], [text], true],
-])('a related document of %s is looked up only where there can be one', async (_what, ids, entities, isLookedUp) => {
+])('a related document of %s is looked up only if it can exist', async (_what, ids, entities, isLookedUp) => {
   const dictionary = extendDictionary(undefined, {
     kinds: [],
     actors: [],

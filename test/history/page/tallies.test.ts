@@ -25,7 +25,7 @@ function record(random: Random, count: number, actors: number): Promise<void> {
   return recordRandom(database, tenant, { random, count, actors });
 }
 
-// The first seed is always tried; it has what once was hard.
+// The first seed always runs; it covers past failures.
 test.each([
   [1, 6],
   [seed, 2],
@@ -36,11 +36,11 @@ test.each([
     await database.pool.query('truncate change_entry, change_related, change_delta, change_tally, change_folded');
     for (let round = 0; round < rounds; round++) {
       for (let batch = random.below(4); batch >= 0; batch--) await record(random, random.pick([3, 70, 1_500]), 60);
-      // What was recorded since is not folded yet.
+      // Later batches are not folded yet.
       if (random.below(3) > 0) await foldHistory(database.db, tenant, random.pick([1, 100, 2_000, 500_000]));
       if (random.below(2) > 0) await foldPartly(random);
       if (random.below(2) === 0) await record(random, random.pick([1, 40, 300]), 90);
-      // Plans are made of statistics; those of a table that was emptied just now would be slow, though no less right.
+      // Statistics of a freshly emptied table would give plans that are slow, though correct.
       await database.pool.query('analyze change_entry, change_tally, change_delta');
       const entries = await readEntries(database, tenant);
       const kinds = [...new Set(entries.map((entry) => entry.kind))];
@@ -89,7 +89,7 @@ test('tallies of rare pairs from an earlier version stay exact, and none of thei
 
 // 60: the finer cell has tallies only after its first entries are gone, and then counts fewer than the coarser one
 // says.
-test.each([200, 60])('entries of a pair after a horizon are counted where %d before it are gone', async (dropped) => {
+test.each([200, 60])('entries of a pair after a horizon are counted after %d before it are gone', async (dropped) => {
   await database.pool.query('truncate change_entry, change_related, change_delta, change_tally, change_folded');
   // 2026-07-25, in the coarsest cell but one from 2026-07-06 on
   const horizon = Date.UTC(2026, 6, 25);
@@ -128,7 +128,7 @@ test.each([200, 60])('entries of a pair after a horizon are counted where %d bef
 });
 
 /**
- * Some batches more, of which some are folded and others wait: a cell that becomes dense must not count these twice.
+ * More batches, some folded and some pending: a cell that becomes dense must not count the pending ones twice.
  */
 async function foldPartly(random: Random): Promise<void> {
   for (let batch = random.below(12); batch >= 0; batch--) await record(random, random.pick([1, 30, 200]), 60);
@@ -137,16 +137,14 @@ async function foldPartly(random: Random): Promise<void> {
   }
 }
 
-/** What is counted in ranges, whatever it is told apart by, is what the entries say. */
+/** Counts by range equal the counts of the entries, whatever they are grouped by. */
 async function checkCount(
   random: Random,
   selections: Sets[],
   { entries, kinds }: { entries: Entry[]; kinds: number[] },
 ): Promise<void> {
   const bounds = Array.from({ length: 1 + random.below(6) }, () => randomBound(random, entries));
-  const cuts = [...new Set([random.pick([0, randomBound(random, entries)]), ...bounds])].sort(
-    (one, other) => one - other,
-  );
+  const cuts = [...new Set([random.pick([0, randomBound(random, entries)]), ...bounds])].sort((a, b) => a - b);
   const before = cuts.length > 1 && random.below(2) === 0 ? (cuts.pop() ?? null) : null;
   const split = random.pick(['', 'kind', 'actor'] as const);
   for (const selection of selections) {
@@ -175,34 +173,34 @@ async function checkCount(
   }
 }
 
-/** A checkpoint has no more newer entries than are wanted, and as many as it tells. */
+/** A checkpoint has at most `maxNewer` newer entries, and exactly as many as it reports. */
 async function checkSeek(random: Random, selections: Sets[], matching: Entry[]): Promise<void> {
   if (matching.length === 0) return;
-  for (const wanted of [0, random.below(matching.length), matching.length - 1]) {
+  for (const maxNewer of [0, random.below(matching.length), matching.length - 1]) {
     const call = 'change_seek($1, $2, $3, $4, 0, $5, $6)';
-    const asked = [tenant, ...columnsOf(selections), wanted, 2 ** 52, matching.length];
-    const { moment, newer } = await firstRow<{ moment: number; newer: number }>(database, call, asked);
+    const parameters = [tenant, ...columnsOf(selections), maxNewer, 2 ** 52, matching.length];
+    const { moment, newer } = await firstRow<{ moment: number; newer: number }>(database, call, parameters);
     const found = matching.filter((entry) => entry.at >= moment).length;
-    expect({ selections, wanted, newer, isNewer: newer <= wanted }).toEqual({
+    expect({ selections, maxNewer, newer, isNewer: newer <= maxNewer }).toEqual({
       selections,
-      wanted,
+      maxNewer,
       newer: found,
       isNewer: true,
     });
   }
 }
 
-/** A page over some intervals with selections of their own, below a horizon. */
+/** A page over intervals, each with its own selections, bounded by a horizon. */
 async function checkPage(random: Random, entries: Entry[], kinds: number[], actors: number[]): Promise<void> {
   const horizon = random.below(3) === 0 ? Math.floor(randomBound(random, entries) / day) * day : 0;
   const cuts = [...new Set(Array.from({ length: 1 + random.below(3) }, () => randomBound(random, entries)))];
-  cuts.sort((one, other) => other - one);
+  cuts.sort((a, b) => b - a);
   const intervals = cuts.map((since, index) => ({
     since,
     before: index === 0 && random.below(2) === 0 ? null : (cuts[index - 1] ?? since + day),
     selections: randomSelections(random, kinds, actors),
   }));
-  const wanted = intervals.flatMap(({ since, before, selections }) =>
+  const matching = intervals.flatMap(({ since, before, selections }) =>
     entries.filter(
       (entry) =>
         entry.at >= Math.max(since, horizon) && (before === null || entry.at < before) && isSelected(selections)(entry),
@@ -213,7 +211,12 @@ async function checkPage(random: Random, entries: Entry[], kinds: number[], acto
   let ended = 0;
   const selectionEnds = intervals.map(({ selections }) => (ended += selections.length));
   const size = random.pick([0, 1, 7, 100]);
-  const skip = random.pick([0, random.below(wanted.length + 1), Math.max(0, wanted.length - 2), wanted.length + 5]);
+  const skip = random.pick([
+    0,
+    random.below(matching.length + 1),
+    Math.max(0, matching.length - 2),
+    matching.length + 5,
+  ]);
   const { rows } = await database.pool.query<{ total: number; at: number; sequence: number }>(
     'select total, at, sequence from change_read($1, $2, $3, $4, $5, $6, $7, $8, $9, null, null, null)',
     [
@@ -229,10 +232,10 @@ async function checkPage(random: Random, entries: Entry[], kinds: number[], acto
   );
   await database.pool.query('delete from change_retention');
   const [head, ...page] = rows;
-  const asked = { intervals, horizon, skip, size };
-  expect({ asked, total: head?.total, page: page.map(({ at, sequence }) => ({ at, sequence })) }).toEqual({
-    asked,
-    total: wanted.length,
-    page: wanted.slice(skip, skip + size).map(({ at, sequence }) => ({ at, sequence })),
+  const request = { intervals, horizon, skip, size };
+  expect({ request, total: head?.total, page: page.map(({ at, sequence }) => ({ at, sequence })) }).toEqual({
+    request,
+    total: matching.length,
+    page: matching.slice(skip, skip + size).map(({ at, sequence }) => ({ at, sequence })),
   });
 }

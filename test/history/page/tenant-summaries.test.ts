@@ -10,7 +10,7 @@ import { changeOf } from '../../support/server/history.ts';
 const now = Date.UTC(2026, 8, 15, 10, 11, 12);
 const day = 86_400_000;
 
-test('the summaries of all tenants are those of each by itself: folded or not, with a retention or without', async () => {
+test('the summaries of all tenants equal those of each tenant, folded or not, with retention or without', async () => {
   const { db } = await createTestDatabaseForThisTest();
   const tenants = ['empty', 'folded', 'kept', 'limited', 'mixed'];
   for (const tenant of tenants) await sql`insert into tenant (tenant) values (${tenant})`.execute(db);

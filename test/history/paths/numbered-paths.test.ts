@@ -26,7 +26,7 @@ async function registered(tenant: string): Promise<number> {
   return rows[0].names;
 }
 
-describe('a tenant with more names than are registered', () => {
+describe('a tenant with more path names than the registered maximum', () => {
   const tenant = 'crowd';
   const entries = 12;
   const names = 900;
@@ -59,13 +59,13 @@ describe('a tenant with more names than are registered', () => {
     await history.record('beside', [{ paths: pathsOf({ k0_0: '{"after":0}', own: '{"after":1}' }) }]);
   });
 
-  test('has 10,000 names and the number of the rest, and its queries are exact', async () => {
+  test('registers 10,000 names and the number of the rest, and its queries are exact', async () => {
     expect(await registered(tenant)).toBe(10_001);
     const found = await history.agree(tenant, queries);
     expect(found.slice(0, 4)).toEqual([1, 1, 2, 1]);
   });
 
-  test('has all of them in names and facets', async () => {
+  test('lists all of them in names and facets', async () => {
     expect(await namesOf(tenant, { prefix: 'k11_89', size: '100' })).toEqual([
       'k11_89',
       ...Array.from({ length: 10 }, (_none, digit) => `k11_89${digit}`),
@@ -117,7 +117,7 @@ test.each([
   expect(await namesOf(tenant, { prefix: last.slice(0, 900) })).toContain(last);
 });
 
-test('names that old entries alone bear are there, and the history is not read for each name that none bears', async () => {
+test('names of old entries alone are listed, and the history is not read for each unused name', async () => {
   const { server, record } = history;
   const tenant = 'renamed';
   const newest = Array.from({ length: 2_400 }, () => ({ paths: '{"status":{"before":1,"after":2}}' }));
@@ -129,7 +129,7 @@ test('names that old entries alone bear are there, and the history is not read f
   await sql`
     insert into change_path (tenant, path, number, entity, name)
       select ${tenant}, gen_random_uuid(), n, 'order', 'gone' || n from generate_series(1, 300) as n`.execute(db);
-  // As autovacuum does: new entries wait outside of the index until then.
+  // As autovacuum does: until then new entries are outside the index.
   await sql`vacuum analyze change_entry`.execute(db);
   const known = await new DictionaryCache(server.database.pool).get(tenant);
   const [names, scans] = await inHistorySnapshot({ db }, { tenant, now: history.now }, known, async (snapshot) => {
@@ -144,7 +144,7 @@ test('names that old entries alone bear are there, and the history is not read f
   expect(scans).toBeLessThan(10);
 });
 
-test('the database makes the name of a path that recording makes', async () => {
+test('the database derives the same name from a path as recording does', async () => {
   const segment = fc.oneof(
     fc.constantFrom(
       '0',
@@ -229,7 +229,7 @@ test('an export takes queries on paths', async () => {
   expect(await linesOf('change:elemMatch(path:price.amount is:lower)')).toBe(1);
 });
 
-test('a histogram counts the entries that a list with the same paths has', async () => {
+test('a histogram counts the entries of a list with the same paths', async () => {
   const { body } = await history.ask<{ totalElements: number; buckets: { update: number }[] }>(
     'exported',
     'histogram',

@@ -10,7 +10,7 @@ import { pathsOf, startPathHistory } from '../../support/server/path-history.ts'
 
 const history = closeAfterAll(await startPathHistory());
 
-test('a regular expression finds changes of paths that no entry has beside a place in an array', async () => {
+test('a regular expression finds changes by path where no entry has a path into an array', async () => {
   await history.record('plain', [
     { paths: pathsOf({ 'price.amount': '{"before":1,"after":2}' }) },
     { paths: pathsOf({ stock: '{"before":3,"after":2}' }) },
@@ -25,7 +25,7 @@ test('a regular expression finds changes of paths that no entry has beside a pla
   ).toEqual([1, 1, 1, 1]);
 });
 
-test('the values of a path are its own, whatever stands in the other values and in the braces around them', async () => {
+test('the values of a path are its own, whatever other values and the braces around them contain', async () => {
   const inner = '{"after":{"price":{"before":9,"after":1}}}';
   const numbers = '{"before":1,"after":2}';
   await history.record('own', [
@@ -87,37 +87,37 @@ test('the values of a path are its own, whatever stands in the other values and 
   expect(found).toEqual([8, 2, 6, 24, 1, 1, 3, 1, 1, 3, 1, 1, 1, 25, 8, 5, 1, 4, 1, 0, 2, 1, 8, 1, 3, 6, 9]);
 });
 
-test('a string is found in its quotes, however JSON writes it, and in an array', async () => {
+test('a string is found within its quotes, however JSON escapes it, and in an array', async () => {
   const values = ['"PAID"', '"\\u0050AID"', '["PAID"]', '"UNPAID"', '"a\\"b"', '""', '1'];
   await history.record(
     'quotes',
     values.map((value) => ({ paths: `{"status":{"after":${value}}}` })),
   );
-  const asked = ['PAID', 'P*D', '*PAID', '(PAID, UNPAID)', '"a\\"b"', 'a*b', '""', '"1"', '1'];
+  const searchTerms = ['PAID', 'P*D', '*PAID', '(PAID, UNPAID)', '"a\\"b"', 'a*b', '""', '"1"', '1'];
   const found = await history.agree(
     'quotes',
-    asked.map((value) => `change:elemMatch(path:status after:${value})`),
+    searchTerms.map((value) => `change:elemMatch(path:status after:${value})`),
   );
   expect(found).toEqual([3, 3, 4, 4, 1, 1, 1, 0, 1]);
 });
 
-test('characters that jsonb does not know mean themselves in texts, globs and regular expressions, numbered or not', async () => {
-  const one = '{"before":1,"after":2}';
+test('characters unsupported by jsonb are literal in texts, globs and regular expressions, numbered or not', async () => {
+  const change = '{"before":1,"after":2}';
   await history.record('odd', [
-    { paths: pathsOf({ 'x\u0001y': one }) },
-    { paths: pathsOf({ 'x\0y': one }) },
+    { paths: pathsOf({ 'x\u0001y': change }) },
+    { paths: pathsOf({ 'x\0y': change }) },
     {
       paths: pathsOf([
-        ['a\ud800', one],
+        ['a\ud800', change],
         ['a\ud801', '{"after":"\\ud800"}'],
       ]),
     },
-    { paths: pathsOf([['__proto__', one]]) },
-    { paths: pathsOf({ '': one, '.': one }) },
-    { paths: pathsOf({ 'a\\.b': one, 'a\\\\.0': one, 'a\\.0': one, '7': one }) },
-    { paths: pathsOf({ [`deep${'.0'.repeat(300)}`]: one }) },
-    { paths: pathsOf({ 'items.0': '{"after":["\\u0001"]}', 'x\u0001\u0001y': one }) },
-    { paths: pathsOf({ 'x\u0001\u0002y': one }) },
+    { paths: pathsOf([['__proto__', change]]) },
+    { paths: pathsOf({ '': change, '.': change }) },
+    { paths: pathsOf({ 'a\\.b': change, 'a\\\\.0': change, 'a\\.0': change, '7': change }) },
+    { paths: pathsOf({ [`deep${'.0'.repeat(300)}`]: change }) },
+    { paths: pathsOf({ 'items.0': '{"after":["\\u0001"]}', 'x\u0001\u0001y': change }) },
+    { paths: pathsOf({ 'x\u0001\u0002y': change }) },
   ]);
   const queries = [
     'path:~^x.y$',
@@ -164,7 +164,7 @@ test('characters that jsonb does not know mean themselves in texts, globs and re
   expect(body.values).toContain('a\ud801');
 });
 
-test('numbers are compared by value, whatever their digits and exponents', async () => {
+test('numbers are compared by value, however written', async () => {
   const long = '1'.repeat(20_000);
   const pairs: [string, string][] = [
     ['1E400', '2E400'],
@@ -195,7 +195,7 @@ test('numbers are compared by value, whatever their digits and exponents', async
   );
   await history.record(
     'numbers',
-    // beside a text that jsonb does not know; the longest take most of the time
+    // next to a text that jsonb does not support; the longest take most of the time
     pairs
       .filter((pair) => pair.join('').length < 100_000)
       .map(([after, before]) => ({
@@ -223,48 +223,48 @@ test('numbers are compared by value, whatever their digits and exponents', async
   ]);
 });
 
-/** Names that share a number: found by trying all names of four letters. */
+/** Names that share a number, found by trying all four-letter names. */
 const twins = { shared: ['cdod', 'fxxi'] } as const;
 
-test('names that share a number are told apart in queries, facets and names', async () => {
-  const [one, other] = twins.shared;
-  expect(numberOfPath('shared', 'order', one)).toBe(numberOfPath('shared', 'order', other));
+test('names that share a number are distinguished in queries, facets and names', async () => {
+  const [first, second] = twins.shared;
+  expect(numberOfPath('shared', 'order', first)).toBe(numberOfPath('shared', 'order', second));
   await history.record('shared', [
-    { paths: pathsOf({ [one]: '{"before":1,"after":2}' }) },
-    { paths: pathsOf({ [other]: '{"before":1,"after":2}' }) },
-    { paths: pathsOf({ [other]: '{"before":1,"after":2}', [`${one}.a`]: '{"after":2}' }) },
-    { at: history.now - 70 * 86_400_000, paths: pathsOf({ [one]: '{"before":1,"after":2}', gone: '{"after":1}' }) },
+    { paths: pathsOf({ [first]: '{"before":1,"after":2}' }) },
+    { paths: pathsOf({ [second]: '{"before":1,"after":2}' }) },
+    { paths: pathsOf({ [second]: '{"before":1,"after":2}', [`${first}.a`]: '{"after":2}' }) },
+    { at: history.now - 70 * 86_400_000, paths: pathsOf({ [first]: '{"before":1,"after":2}', gone: '{"after":1}' }) },
   ]);
   const all = 'occurredAt:>"2020-01-01T00:00:00Z"';
   expect(
     await history.agree('shared', [
-      `path:${one}`,
-      `path:${other}`,
-      `path:~${one} ${all}`,
-      `path:(${one}, x) ${all}`,
-      `path:${one.slice(0, 2)}*`,
-      `path:${one} path:${other}`,
-      `compoundLogicalQuery:((path:${one}) OR (path:${other}))`,
-      `change:elemMatch(path:${one} after:2)`,
-      `change:elemMatch(path:~${one}|x after:2)`,
+      `path:${first}`,
+      `path:${second}`,
+      `path:~${first} ${all}`,
+      `path:(${first}, x) ${all}`,
+      `path:${first.slice(0, 2)}*`,
+      `path:${first} path:${second}`,
+      `compoundLogicalQuery:((path:${first}) OR (path:${second}))`,
+      `change:elemMatch(path:${first} after:2)`,
+      `change:elemMatch(path:~${first}|x after:2)`,
     ]),
   ).toEqual([2, 2, 3, 3, 2, 1, 3, 1, 3]);
   const facets = await history.ask('shared', 'facets', { field: 'path', q: all });
   expect(facets.body).toMatchObject({
     totalElements: 4,
     values: [
-      { value: one, count: 2 },
-      { value: other, count: 2 },
-      { value: `${one}.a`, count: 1 },
+      { value: first, count: 2 },
+      { value: second, count: 2 },
+      { value: `${first}.a`, count: 1 },
       { value: 'gone', count: 1 },
     ],
     others: 0,
   });
   const names = async () => (await history.ask('shared', 'names', { field: 'path' })).body;
-  expect(await names()).toEqual({ field: 'path', values: [one, `${one}.a`, other, 'gone'] });
+  expect(await names()).toEqual({ field: 'path', values: [first, `${first}.a`, second, 'gone'] });
 });
 
-test('names are those of entries that are there: not of dropped entries, nor of changes that were refused', async () => {
+test('names are those of existing entries: not of dropped entries, nor of refused changes', async () => {
   const names = async (tenant: string) => (await history.ask(tenant, 'names', { field: 'path' })).body;
   const at = history.now - 5_000;
   const identity = Buffer.alloc(16, 7);
@@ -284,7 +284,7 @@ test('names are those of entries that are there: not of dropped entries, nor of 
   expect(await names('shared')).toEqual({ field: 'path', values: [`${one}.a`, other] });
 });
 
-test('a number that is also that of the rest is read', async () => {
+test('a name whose number equals the number of the rest is read', async () => {
   const names = { names: [{ number: 7, entity: 'order', name: 'price', isShared: false }] };
   const means = { regexes: new RegexMatcherPool(), budget: new RegexBudget() };
   const term = match('path', { kind: 'text', text: 'price', quoted: false }, 1);

@@ -14,7 +14,7 @@ import { recordStatements } from '../../support/server/statements.ts';
 
 const tenant = 'acme';
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
-/** Numbers of paths up to which one statement answers. */
+/** Maximum path numbers for a single statement. */
 const maxLists = 64;
 
 const day = 86_400_000;
@@ -52,12 +52,12 @@ beforeEach(() => {
 async function ask(q: string, skip = 0): Promise<object> {
   const query = parseQuery(q, changelogDialect);
   const page = await history.findPage(tenant, query, { skip, size: 5 });
-  const wanted = changes.toReversed().filter((change) => matches(query, change, now));
+  const matching = changes.toReversed().filter((change) => matches(query, change, now));
   expect({ q, total: page.total, paths: page.entries.map(({ paths }) => paths) }).toEqual({
     q,
-    total: wanted.length,
-    paths: wanted
-      .sort((one, other) => other.at - one.at)
+    total: matching.length,
+    paths: matching
+      .sort((a, b) => b.at - a.at)
       .slice(skip, skip + 5)
       .map(({ paths }) => paths),
   });
@@ -82,7 +82,7 @@ test.each([
   'actor:(actor 0, actor 2) type:create path:name',
   'path:name occurredAt:<"2026-09-15T10:11:12.342Z"',
   `path:name occurredAt:(>"2026-09-15T10:11:12.338Z" AND <"2026-09-15T10:11:12.342Z")`,
-])('%s is answered by one statement where numbers tell its paths', async (q) => {
+])('%s is answered by one statement if numbers identify its paths', async (q) => {
   await ask(q);
   expect(texts()).toEqual(isOne);
   await ask(q, 5);
@@ -95,7 +95,7 @@ test.each([
   'path:price path:name',
   'change:elemMatch(path:price after:2)',
   '(path:price) OR (entity:site)',
-])('%s is answered by several statements, because numbers do not tell its entries, or it is no AND', async (q) => {
+])('%s is answered by several statements: numbers do not identify its entries, or it is no AND', async (q) => {
   await ask(q.startsWith('(') ? `compoundLogicalQuery:(${q})` : q);
   expect(texts().length).toBeGreaterThan(1);
   expect(texts()).not.toContainEqual(expect.stringContaining('change_page_paths'));

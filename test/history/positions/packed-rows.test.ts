@@ -26,8 +26,8 @@ import { changeOf } from '../../support/server/history.ts';
 import { expectDense, placesOf } from '../../support/server/positions.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
-// Rows that reach the end of their block of 4,096 positions are packed: what reads positions reads them as it reads the
-// others.
+// Rows that reach the end of their block of 4,096 positions are packed: every reader of positions reads them like
+// unpacked ones.
 const block = 4_096;
 const now = Date.UTC(2026, 8, 15);
 const day = 86_400_000;
@@ -66,7 +66,7 @@ async function write(tenant: string, { ats, sequences }: Entries, beginAt = 1): 
   );
 }
 
-/** Positions of a tenant without an entry, until `left` of the block are left. */
+/** Assigns positions without an entry until `left` positions of the block are left. */
 async function beginBlock(tenant: string, left: number): Promise<void> {
   const none = new Array<number>(block - left).fill(-1);
   await write(tenant, { ats: none, sequences: none });
@@ -85,7 +85,7 @@ const full = (entryAt: (index: number) => { at: number; sequence: number }): Ent
   const entries = Array.from({ length: block }, (_none, index) => entryAt(index));
   return { ats: entries.map(({ at }) => at), sequences: entries.map(({ sequence }) => sequence) };
 };
-/** A block whose entries have one time and follow each other, but for a few. */
+/** A block whose entries have one time and consecutive sequences, except for a few. */
 const but = (others: Record<number, { at: number; sequence: number }>): Entries =>
   full((index) => others[index] ?? { at: now, sequence: 100 + index });
 
@@ -104,7 +104,7 @@ test.each<[what: string, entries: Entries, isPacked: boolean]>([
   ['a sequence far below the others', but({ 5: { at: now, sequence: 105 - 2 ** 31 } }), false],
   ['a time before 1970', but({ 5: { at: -2, sequence: 105 } }), false],
   ['a sequence without an entry', but({ 5: { at: -1, sequence: 105 } }), false],
-])('a full block is read as it was written, and packed where its numbers fit: %s', async (_what, entries, isPacked) => {
+])('a full block reads as written, and is packed if its numbers fit: %s', async (_what, entries, isPacked) => {
   const tenant = await newTenant();
   await write(tenant, entries);
   expect(await packedRows(tenant)).toBe(isPacked ? 1 : 0);
@@ -114,7 +114,7 @@ test.each<[what: string, entries: Entries, isPacked: boolean]>([
   expect(places.map(({ position }) => position)).toEqual(entries.ats.map((_at, index) => index + 1));
 });
 
-test('a row that does not reach the end of its block is not packed, and is when the rest comes', async () => {
+test('a row short of the end of its block is not packed until the block is complete', async () => {
   const tenant = await newTenant();
   const { ats, sequences } = full((index) => ({ at: now + index, sequence: index }));
   await write(tenant, { ats: ats.slice(0, -1), sequences: sequences.slice(0, -1) });
@@ -142,7 +142,7 @@ test.each<[what: string, bytes: number, at: (index: number) => number]>([
   expect(rows[0]?.bytes).toBeLessThan(bytes * block);
 });
 
-test('the first position that is kept, and what retention drops, are found in packed rows', async () => {
+test('the first kept position and what retention drops are found in packed rows', async () => {
   const tenant = await newTenant();
   await beginBlock(tenant, 20);
   const ats = Array.from({ length: 20 }, (_none, i) => now - (20 - i) * day);
@@ -175,7 +175,7 @@ test('a sealed history with packed rows is checked, proved and erased from', asy
     })),
   );
   await seal();
-  // Behind the receipt of the first sealing, and not sealed yet.
+  // After the receipt of the first sealing, and not sealed yet.
   await record([changeOf({ at: now + 6, entity: 'order', entityId: 'o6', actor: 'jane' })]);
   await foldHistory(db, tenant);
   expect(await packedRows(tenant)).toBe(1);
@@ -215,7 +215,7 @@ test('a sealed history with packed rows is checked, proved and erased from', asy
       findings: expect.arrayContaining([places]),
     });
   }
-  // The place of an entry that was gone before it was sealed leads to one.
+  // The place of an entry deleted before sealing leads to one.
   const misplaced = await tampered(
     `at_lows[5] = at_lows[${block}], at_highs[5] = 0, sequence_offsets[5] = sequence_offsets[${block}] + ${block - 5}`,
   );

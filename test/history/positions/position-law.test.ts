@@ -9,7 +9,7 @@ import { runPositionLaw } from '../../support/server/position-law.ts';
 const database = closeAfterAll(await createTestDatabase());
 
 // bench/kills also kills the database.
-test('positions are dense, each entry once, in the order of commits, and a reader that reads on sees exactly that', {
+test('positions are dense, one per entry, in commit order, and a reader that follows sees exactly that', {
   timeout: 60_000 * trials(1),
 }, async () => {
   const tenant = 'acme';

@@ -41,17 +41,17 @@ async function record(tenant: string, count: number, at = now): Promise<void> {
   await createRecorder(db, tenant, () => now)(Array.from({ length: count }, (_none, i) => changeOf({ at: at + i })));
 }
 
-/** A transaction that stays open until it is told to end. */
+/** A transaction that stays open until `commit`. */
 async function openTransaction(): Promise<{
   record(tenant: string, at: number): Promise<void>;
   run(statement: string): Promise<void>;
   commit(): Promise<void>;
 }> {
-  const { promise: told, resolve: end } = Promise.withResolvers<void>();
+  const { promise: commitRequested, resolve: end } = Promise.withResolvers<void>();
   const { promise: begun, resolve: begin } = Promise.withResolvers<DatabaseTransaction>();
   const ended = db.transaction().execute(async (open) => {
     begin(open);
-    await told;
+    await commitRequested;
   });
   const transaction = await begun;
   const commit = async () => {
@@ -69,7 +69,7 @@ async function openTransaction(): Promise<{
 
 const atsOf = async (tenant: string) => (await placesOf(db, tenant)).map(({ at }) => at);
 
-test('the lower number commits later: nothing is lost, nothing comes twice', async () => {
+test('when the lower number commits later, nothing is lost or repeated', async () => {
   const tenant = await newTenant();
   const [one, other] = [await openTransaction(), await openTransaction()];
   await one.record(tenant, now + 1);
@@ -85,7 +85,7 @@ test('the lower number commits later: nothing is lost, nothing comes twice', asy
   await expectDense(database, tenant);
 });
 
-test('a transaction that stays open holds up nothing but itself, and comes after its commit without what it took back', async () => {
+test('an open transaction blocks no other, and gets positions after its commit, without rolled back changes', async () => {
   const tenant = await newTenant();
   const open = await openTransaction();
   await open.record(tenant, now + 1);
@@ -110,7 +110,7 @@ test('a transaction that stays open holds up nothing but itself, and comes after
   await expectDense(database, tenant);
 });
 
-test('within a transaction the order is that of recording, whatever the times', async () => {
+test('within a transaction positions follow the order of recording, whatever the times', async () => {
   const tenant = await newTenant();
   await db.transaction().execute(async (transaction) => {
     for (const at of [5, 3, 9]) {
@@ -122,7 +122,7 @@ test('within a transaction the order is that of recording, whatever the times', 
   expect(await atsOf(tenant)).toEqual([5, 4, 6, 3, 2, 4, 9, 8, 10].map((at) => now + at));
 });
 
-test('a fold takes no delta that has no position, and totals stay exact', async () => {
+test('a fold skips a delta without a position, and totals stay exact', async () => {
   const tenant = await newTenant();
   await record(tenant, 70);
   await givePositions(db, tenant);
@@ -142,7 +142,7 @@ test('a fold takes no delta that has no position, and totals stay exact', async 
   await expectDense(database, tenant);
 });
 
-test('a cell that becomes dense counts nothing of a delta in the middle that has no position', async () => {
+test('a cell that becomes dense does not count a delta in the middle without a position', async () => {
   const tenant = await newTenant();
   const open = await openTransaction();
   await open.record(tenant, now);
@@ -151,7 +151,7 @@ test('a cell that becomes dense counts nothing of a delta in the middle that has
   expect(await foldHistory(db, tenant)).toBe(30);
   await record(tenant, 170, now + 100);
   await givePositions(db, tenant);
-  // It is committed and has a lower number than what is folded, but no position.
+  // Committed, with a lower number than the folded deltas, but without a position.
   await open.commit();
   await database.pool.query('select change_fold($1)', [tenant]);
   const total = async () =>
@@ -166,7 +166,7 @@ test('a cell that becomes dense counts nothing of a delta in the middle that has
   expect(await total()).toBe(201);
 });
 
-test('positions stay when retention drops entries, and the first that is kept is told', async () => {
+test('positions stay when retention drops entries, and the first kept one is reported', async () => {
   const tenant = await newTenant();
   await record(tenant, 10, now - 3 * day);
   await record(tenant, 5, now);
@@ -184,27 +184,27 @@ test('positions stay when retention drops entries, and the first that is kept is
   expect((await lastPosition(db, tenant)).position).toBe(31);
 });
 
-test('two processes give at once: one does the work, and the other finds nothing and does not wait', async () => {
+test('of concurrent calls one assigns the positions; the others find nothing and do not wait', async () => {
   const tenant = await newTenant();
   for (let round = 0; round < 20; round += 1) {
     await record(tenant, 3);
-    const given = await Promise.all(Array.from({ length: 4 }, () => givePositions(db, tenant)));
-    expect(given.reduce((sum, one) => sum + one)).toBe(3);
+    const counts = await Promise.all(Array.from({ length: 4 }, () => givePositions(db, tenant)));
+    expect(counts.reduce((sum, count) => sum + count)).toBe(3);
   }
   await record(tenant, 3);
   await db.transaction().execute(async (giving) => {
     expect(await givePositions(giving, tenant)).toBe(3);
     await record(tenant, 1);
-    const beside = await database.pool.connect();
-    await beside.query("set lock_timeout = '5s'");
-    expect((await beside.query('select change_position_give($1) as given', [tenant])).rows).toEqual([{ given: null }]);
-    beside.release(true);
+    const client = await database.pool.connect();
+    await client.query("set lock_timeout = '5s'");
+    expect((await client.query('select change_position_give($1) as given', [tenant])).rows).toEqual([{ given: null }]);
+    client.release(true);
   });
   expect(await givePositions(db, tenant)).toBe(1);
   await expectDense(database, tenant);
 });
 
-test('an entry whose transaction is unknown gets its position too', async () => {
+test('an entry of an unknown transaction gets its position too', async () => {
   const tenant = await newTenant();
   await record(tenant, 1);
   await givePositions(db, tenant);
@@ -215,7 +215,7 @@ test('an entry whose transaction is unknown gets its position too', async () => 
   await expectDense(database, tenant);
 });
 
-test('a call that sees an older state than the lock protects gives nothing twice', async () => {
+test('a call with a snapshot older than its lock assigns nothing twice', async () => {
   const tenant = await newTenant();
   await record(tenant, 3);
   const client = new pg.Client(database.url);
@@ -229,12 +229,12 @@ test('a call that sees an older state than the lock protects gives nothing twice
   await expectDense(database, tenant);
 });
 
-test('rows are blocks of 4096, 256 and 16, in whatever portions positions come', async () => {
+test('rows are blocks of 4096, 256 and 16, whatever the portions', async () => {
   const tenant = await newTenant();
-  let given = 0;
+  let total = 0;
   for (const count of [1, 1, 13, 3, 300, 1, 1, 1, 200, 1800, 1800, 16, 9000, 5, 5, 5, 5, 256]) {
-    await record(tenant, count, now + given);
-    given += await givePositions(db, tenant, 5_000);
+    await record(tenant, count, now + total);
+    total += await givePositions(db, tenant, 5_000);
   }
   const { rows } = await database.pool.query(
     `select first, cardinality(fingerprints) as entries, oldest, newest, ats = '{}' as packed from change_position
@@ -249,11 +249,11 @@ test('rows are blocks of 4096, 256 and 16, in whatever portions positions come',
     expect([oldest, newest]).toEqual([now + first - 1, now + first + entries - 2]);
   }
   const places = await expectDense(database, tenant);
-  expect(places.map(({ at }) => at)).toEqual(Array.from({ length: given }, (_none, i) => now + i));
+  expect(places.map(({ at }) => at)).toEqual(Array.from({ length: total }, (_none, i) => now + i));
   expect(new Set(places.map(({ fingerprint }) => fingerprint)).size).toBeGreaterThan(15);
 });
 
-test('a reader gets 10,000 positions at most, from any place, and fingerprints say which they are', async () => {
+test('a reader gets at most 10,000 positions, from any place, identified by fingerprints', async () => {
   const tenant = await newTenant();
   await record(tenant, 9_000);
   await givePositions(db, tenant);
@@ -274,7 +274,7 @@ test('a reader gets 10,000 positions at most, from any place, and fingerprints s
   expect(await fingerprintAt(db, tenant, 0)).toBe(0);
 });
 
-test('a tenant that is deleted and made again starts over, with other fingerprints', async () => {
+test('a tenant deleted and created again starts over, with other fingerprints', async () => {
   const tenant = await newTenant();
   await record(tenant, 20);
   await givePositions(db, tenant);
@@ -283,7 +283,7 @@ test('a tenant that is deleted and made again starts over, with other fingerprin
   await deleteTenant(db, tenant);
   const { rows } = await database.pool.query('select from change_position where tenant = $1', [tenant]);
   expect(rows).toEqual([]);
-  // A round that is late cannot leave positions to the next tenant of this name.
+  // A late round cannot leave positions to the next tenant of this name.
   await expect(
     database.pool.query(
       `select change_position_write($1, 1, '{1}', '{1}', '{1}', '{1}', pg_current_snapshot(), null)`,
@@ -298,7 +298,7 @@ test('a tenant that is deleted and made again starts over, with other fingerprin
   await expectDense(database, tenant);
 });
 
-test('a tenant whose turn fails is told, and keeps no other one from its positions', async () => {
+test('a tenant that fails is reported, and does not keep others from their positions', async () => {
   // A delta that its tenant's deletion was too early for.
   await database.pool.query(
     `insert into change_delta (tenant, ats, sequences, kinds, actors) values ('aghost', '{1}', '{1}', '{1}', '{1}')`,
@@ -315,7 +315,7 @@ test('a tenant whose turn fails is told, and keeps no other one from its positio
   await database.pool.query(`delete from change_delta where tenant = 'aghost'`);
 });
 
-test('what a round leaves because it is too much, the next one finds', async () => {
+test('a round resumes where the limit of the last one left off', async () => {
   const tenant = await newTenant();
   await record(tenant, 1);
   await givePositions(db, tenant);

@@ -47,7 +47,7 @@ async function write(tenant: string, receipt = receiptOf()): Promise<number[]> {
   return await inTransaction(server.context.db, (transaction) => writeReceipt(transaction, tenant, receipt));
 }
 
-test('a receipt has a position as an entry has, the first one and also in a block that is completed', async () => {
+test('a receipt has a position like an entry, as the first one and in a completed block too', async () => {
   const { db } = server.context;
   const tenant = await newTenant();
   expect(await write(tenant)).toEqual([1]);
@@ -62,7 +62,7 @@ test('a receipt has a position as an entry has, the first one and also in a bloc
   expect(await firstKept(db, tenant, 0)).toBe(2);
 });
 
-test('what was at work when a receipt was written gets its position afterwards', async () => {
+test('a transaction open when a receipt is written gets its position afterwards', async () => {
   const { db } = server.context;
   const tenant = await newTenant();
   await record(tenant, 1);
@@ -76,7 +76,7 @@ test('what was at work when a receipt was written gets its position afterwards',
   expect((await expectDense(server.database, tenant)).map(({ at }) => at)).toEqual([now, -1, now + 5, now + 9]);
 });
 
-test('receipts that several calls write beside a recorder have positions of their own, and no entry loses its', async () => {
+test('receipts written concurrently with a recorder have their own positions, and no entry loses its', async () => {
   const { db } = server.context;
   const tenant = await newTenant();
   const written = await Promise.all(
@@ -90,11 +90,11 @@ test('receipts that several calls write beside a recorder have positions of thei
   const places = await expectDense(server.database, tenant);
   expect(places).toHaveLength(24 * 3);
   const receipts = places.filter(({ at }) => at === -1).map(({ position }) => position);
-  expect(written.flat().sort((one, other) => one - other)).toEqual(receipts);
+  expect(written.flat().sort((a, b) => a - b)).toEqual(receipts);
   expect((await readReceipts(db, tenant, { limit: 50 })).map(({ position }) => position)).toEqual(receipts);
 });
 
-test('a long list of ranges is several receipts, none of them over 60,000 bytes', async () => {
+test('a long list of ranges is split into receipts of at most 60,000 bytes', async () => {
   const tenant = await newTenant();
   const far = 8_000_000_000_000_000;
   const ranges = rangesOf(Array.from({ length: 1_501 }, (_none, i) => far + 2 * i));
@@ -107,7 +107,7 @@ test('a long list of ranges is several receipts, none of them over 60,000 bytes'
   expect(bodies.flatMap(({ body }) => (JSON.parse(body) as Receipt).positions)).toEqual(ranges);
 });
 
-test('the feed passes over receipts and counts none', async () => {
+test('the feed skips receipts and counts none', async () => {
   const tenant = await newTenant();
   const token = await server.token(tenant);
   await write(tenant);

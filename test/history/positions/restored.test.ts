@@ -47,7 +47,7 @@ async function recordAndSeal({ db }: TestDatabase, count: number): Promise<void>
 }
 
 /**
- * The same key and the same file of checkpoints: the copy, which has not what was signed last, gets a log of its own.
+ * The same key and file of checkpoints: the copy, which lacks what was signed last, gets a log of its own.
  */
 async function sealsOn(copy: TestDatabase, original: TestDatabase): Promise<void> {
   await recordAndSeal(original, 1);
@@ -66,7 +66,7 @@ async function sealsOn(copy: TestDatabase, original: TestDatabase): Promise<void
   expect(await readLog(original.db, 'sealed')).toMatchObject({ origin: signed?.origin, size: 6 });
 }
 
-/** 30 positions; 5 entries of which no call knows yet, and 20 that are folded. */
+/** 30 positions; 5 entries without a position yet, and 20 folded ones. */
 async function fill(database: TestDatabase): Promise<void> {
   await createTenant(database.db, tenant);
   await record(database, now, 20);
@@ -83,7 +83,7 @@ async function fill(database: TestDatabase): Promise<void> {
   await recordAndSeal(database, 3);
 }
 
-/** What a copy that continues by itself must hold to. */
+/** Invariants of a copy that continues by itself. */
 async function goesOn(copy: TestDatabase, original: TestDatabase): Promise<void> {
   const before = (await placesOf(original.db, tenant)).slice(0, 30);
   await record(copy, now + 100, 3);
@@ -94,7 +94,7 @@ async function goesOn(copy: TestDatabase, original: TestDatabase): Promise<void>
   await record(copy, now + 200, 1);
   expect(await givePositions(copy.db, tenant)).toBe(1);
   await expectDense(copy, tenant);
-  // The original continues in another way: the same position, and another fingerprint.
+  // The original diverges: the same position with another fingerprint.
   await givePositions(original.db, tenant);
   for (const position of [30, 31, 35]) {
     const [there, here] = [
@@ -107,7 +107,7 @@ async function goesOn(copy: TestDatabase, original: TestDatabase): Promise<void>
   await sealsOn(copy, original);
 }
 
-test('a dump on a server of lower transaction ids continues after its positions, once its ids are reset', async () => {
+test('a dump on a server with lower transaction ids continues after its positions, once its ids are reset', async () => {
   const server = await startPackagedPostgres({ epoch: 7 });
   const pool = createPool(server.url);
   onTestFinished(() => pool.end());
@@ -122,7 +122,7 @@ test('a dump on a server of lower transaction ids continues after its positions,
   await goesOn(target, source);
 });
 
-test('without a reset nothing new is found in a copy from another server: what the reset is for', async () => {
+test('without a reset a copy on another server finds nothing new', async () => {
   const database = await createTestDatabaseForThisTest(createSingleTestDatabase);
   await fill(database);
   await givePositions(database.db, tenant);
@@ -147,12 +147,12 @@ test('annals restore keeps positions and fingerprints, and continues after them'
   await goesOn(target, source);
 });
 
-test('a copy of the files that continues beside the original gives the same positions with other fingerprints', async () => {
+test('a file copy that diverges from the original assigns the same positions with other fingerprints', async () => {
   const dataDir = await copyDataFolder(inject('initialisedFolder'));
-  const other = await makeDataFolder();
+  const copyDir = await makeDataFolder();
   onTestFinished(async () => {
     await removeDataFolder(dataDir);
-    await removeDataFolder(other);
+    await removeDataFolder(copyDir);
   });
   const open = async (folder: string): Promise<TestDatabase> => {
     const embedded = await openEmbeddedDatabase({ dataDir: folder, log: () => {}, durability: 'none' });
@@ -167,8 +167,8 @@ test('a copy of the files that continues beside the original gives the same posi
   await migrate(first.pool);
   await fill(first);
   await first.drop();
-  await promisify(execFile)('cp', ['-a', dataDir, other]);
-  const [original, copy] = [await open(dataDir), await open(other)];
+  await promisify(execFile)('cp', ['-a', dataDir, copyDir]);
+  const [original, copy] = [await open(dataDir), await open(copyDir)];
   onTestFinished(async () => {
     await original.drop();
     await copy.drop();

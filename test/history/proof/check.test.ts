@@ -105,7 +105,7 @@ const tables = [
   'proof_redaction',
 ] as const;
 
-/** Runs a statement of somebody who owns the database, and checks. Afterwards everything is as it was. */
+/** Runs a statement as the database owner, checks, and restores the tables. */
 async function tampered(statement: string): Promise<{ isRight: boolean; wrong: Verdict[]; findings: string[] }> {
   await sql.raw(statement).execute(db);
   try {
@@ -142,7 +142,7 @@ const at = (position: number) =>
      where p.tenant = 'acme' and p.first <= ${position} order by p.first desc limit 1)`;
 const entry = (position: number) => `tenant = 'acme' and ${at(position)}`;
 const otherId = randomUUID();
-/** Puts an entry there with other values; what it was made of goes unless it is to stay. */
+/** Inserts a copy of an entry with other values; the original is deleted unless it is to stay. */
 const remade = (position: number, values: object, goes = true) => `
   with e as (select * from change_entry where ${entry(position)}),
        gone as (delete from change_entry where ${goes} and ${entry(position)})
@@ -155,7 +155,7 @@ const doubled = (position: number, time: number) => `
     from change_related where ${entry(position)}`;
 const gone = (position: number) => [{ from: position, to: position, verdict: 'MISSING' }];
 
-test('a history as it was recorded is right, and so are bundles of it', async () => {
+test('an untouched history passes the check, and so do bundles of it', async () => {
   expect(await check()).toEqual({ isRight: true, wrong: [], findings: [] });
   expect(await check('other')).toEqual({ isRight: true, wrong: [], findings: [] });
 });
@@ -181,15 +181,15 @@ const changesOfEntries: [what: string, statementOf: (position: number) => string
   ],
   [
     'its kind',
-    // The kind is made by the same statement.
+    // The kind is created in the same statement.
     (one) => `with made as (insert into change_kind (tenant, lookup, entity, type, related_entities)
        values ('acme', '${randomUUID()}', 'order', 'delete', '{customer}') returning kind)
      update change_entry set kind = (select kind from made) where ${entry(one)}`,
   ],
 ];
 
-test('each entry is named where somebody changed anything of it', async () => {
-  // Every second one: verdicts that are equal and stand beside each other are told as one. All are of John.
+test('the check names each entry with any field changed', async () => {
+  // Every second one, since adjacent equal verdicts are reported as one. All are of John.
   const changes = changesOfEntries.map((change, place) => [50 + 2 * place, ...change] as const);
   const { isRight, wrong } = await tampered(
     changes.map(([position, , statementOf]) => statementOf(position)).join(';'),
@@ -201,14 +201,14 @@ test('each entry is named where somebody changed anything of it', async () => {
   );
 });
 
-test('the name of an actor and of a kind are part of every entry that has them', async () => {
+test('changing the name of an actor or a kind changes every entry that has it', async () => {
   const renamed = await tampered(`update change_actor set name = 'someone' where tenant = 'acme' and name = 'john'`);
   expect(renamed.wrong.length).toBe(entriesOfTenant / 2);
   const retyped = await tampered(`update change_kind set type = 'create' where tenant = 'acme'`);
   expect(retyped.wrong).toMatchObject([{ from: 1, to: entriesOfTenant, verdict: 'CHANGED' }]);
 });
 
-test('an entry that was deleted, moved to another tenant or swapped is named', async () => {
+test('the check names an entry that was deleted, moved to another tenant or swapped', async () => {
   expect((await tampered(`delete from change_entry where ${entry(60)}`)).wrong).toMatchObject(gone(60));
   const moved = await tampered(remade(60, { tenant: 'other', sequence: -5 }));
   expect(moved.wrong).toMatchObject(gone(60));
@@ -220,7 +220,7 @@ test('an entry that was deleted, moved to another tenant or swapped is named', a
   expect(swapped.wrong).toMatchObject([{ from: 10, to: 11, verdict: 'CHANGED' }]);
 });
 
-test('an entry that nobody recorded is told with its document', async () => {
+test('the check reports an entry that was never recorded, with its document', async () => {
   const { isRight, wrong, findings } = await tampered(doubled(70, now() + 500));
   expect(isRight).toBe(false);
   expect(wrong).toEqual([]);
@@ -229,7 +229,7 @@ test('an entry that nobody recorded is told with its document', async () => {
   ]);
 });
 
-test('it is told how many entries have columns that somebody changed, which their proof does not have', async () => {
+test('the check counts entries with changed columns that the proof does not cover', async () => {
   const statements = [
     `update change_entry set document = '${otherId}' where ${entry(50)}`,
     `update change_entry set path_numbers = path_numbers[2:] where ${entry(51)}`,
@@ -277,7 +277,7 @@ test.each<[string, string, string[]]>([
      update change_recorder set lookup = '${randomUUID()}' where tenant = 'acme' and way = 'service'`,
     ['the kind update of order', 'the actor jane', 'the actor john', 'the relay shop', 'the service kim'].map(lookedUp),
   ],
-])('it is told where somebody changed %s, by which names are found', async (_what, statement, expected) => {
+])('the check reports a change of %s, by which names are found', async (_what, statement, expected) => {
   const { isRight, wrong, findings } = await tampered(statement);
   expect({ isRight, wrong }).toEqual({ isRight: false, wrong: [] });
   expect(findings).toEqual(expected);
@@ -286,16 +286,13 @@ test.each<[string, string, string[]]>([
 test.each([
   [`way = 'capture'`, `issuer = 'https://other.example'`],
   [`name = 'other'`, `subject = 'tom'`],
-])(
-  'entries are named where somebody changed what recorded them: %s, and of a person %s',
-  async (...[client, person]) => {
-    const { wrong } = await tampered(
-      `update change_recorder set ${client} where tenant = 'acme' and name = 'shop';
+])('the check names entries with a changed recorder: client %s, person %s', async (...[client, person]) => {
+  const { wrong } = await tampered(
+    `update change_recorder set ${client} where tenant = 'acme' and name = 'shop';
      update change_recorder set ${person} where tenant = 'acme' and subject = 'kim'`,
-    );
-    expect(wrong).toMatchObject([{ from: 1, to: 2, verdict: 'CHANGED' }]);
-  },
-);
+  );
+  expect(wrong).toMatchObject([{ from: 1, to: 2, verdict: 'CHANGED' }]);
+});
 
 const places = (first: number) =>
   `The places of the positions from ${first} on do not follow from each other, or do not lead up to what is sealed.`;
@@ -305,7 +302,7 @@ test.each([
   ['the earliest time', `oldest = oldest - 1`, 1, places(1)],
   ['the latest time', `newest = newest - 1`, 1, places(1)],
   ['a time of recording', `recorded = recorded[2:]`, 1, places(1)],
-])('it is told where somebody changed %s of places', async (_what, set, first, finding) => {
+])('the check reports a change of %s of places', async (_what, set, first, finding) => {
   const { isRight, wrong, findings } = await tampered(
     `update change_position set ${set} where tenant = 'acme' and first = ${first}`,
   );
@@ -340,15 +337,15 @@ test.each<[string, string, object[]]>([
     `delete from proof_leaf where tenant = 'acme' and first = 1`,
     [{ from: 1, to: 256, verdict: 'CHANGED' }],
   ],
-])('the proof itself is named where somebody changed it: %s', async (_what, statement, expected) => {
+])('the check names a change of the proof itself: %s', async (_what, statement, expected) => {
   const { isRight, wrong } = await tampered(statement);
   expect(isRight).toBe(false);
   expect(wrong).toMatchObject(expected);
 });
 
-test('it is told where somebody changed a tile, what the log says of itself, and where its end stands', async () => {
+test('the check reports a changed tile, log description and end of the log', async () => {
   const { isRight, wrong, findings } = await tampered(
-    // The last position would be given again.
+    // The last position would be assigned again.
     `update proof_tile set hashes = sha256(hashes) where tenant = 'acme';
      delete from change_position where tenant = 'acme' and first = 301;
      update proof_log set receipt = 9000, vkey = 'other' || vkey where tenant = 'acme'`,
@@ -388,7 +385,7 @@ test.each<[string, string, string | RegExp]>([
          from change_position where tenant = 'acme' and first = 1`,
     /^1 changes are in the history that were never recorded/,
   ],
-])('it is told where somebody changed %s', async (_what, statement, finding) => {
+])('the check reports a change of %s', async (_what, statement, finding) => {
   const { isRight, wrong, findings } = await tampered(statement);
   expect({ isRight, wrong }).toEqual({ isRight: false, wrong: [] });
   expect(findings).toContainEqual(typeof finding === 'string' ? finding : expect.stringMatching(finding));
@@ -397,14 +394,14 @@ test.each<[string, string, string | RegExp]>([
 test.each([
   ['are gone', `delete from change_document where tenant = 'acme'`],
   ['are others', `update change_document set words = 'other' where tenant = 'acme'`],
-])('it is told where the words by which documents are found %s', async (_what, statement) => {
+])('the check reports that the words by which documents are found %s', async (_what, statement) => {
   const { isRight, wrong, findings } = await tampered(statement);
   expect({ isRight, wrong }).toEqual({ isRight: false, wrong: [] });
   expect(findings).toHaveLength(9);
   expect(findings).toContain('The search for names of documents does not find order o1 by its last name.');
 });
 
-test('it is told that the database was set back where the key signed more than it has', async () => {
+test('the check reports that the database was set back if the key signed more than it has', async () => {
   const behind = `update proof_log set size = 256 where tenant = 'acme'`;
   const { isRight, wrong, findings } = await tampered(
     `${behind}; delete from proof_leaf where tenant = 'acme' and first > 256`,
@@ -418,13 +415,13 @@ test('it is told that the database was set back where the key signed more than i
   );
 });
 
-test('a log that began because the database was set back is remarked on, though nothing is wrong with what is left', async () => {
+test('the check remarks on a log that began after a restore, though the rest of the history is intact', async () => {
   await createTenant(db, 'restored');
   await record('restored', 5);
   await seal('restored');
   const { origin } = (await readLog(db, 'restored')) ?? { origin: '' };
   const { newest, of } = sealing.signer;
-  // The key signed ten positions of changes that a restore took away.
+  // The key signed ten positions that a restore removed.
   const root = Buffer.alloc(32, 1);
   const note = signCheckpoint({ origin, size: 16, root }, of(origin));
   expect(newest.advance(origin, newest.newest(origin), { size: 16, root, note })).toBe(true);
@@ -448,7 +445,7 @@ test('a log that began because the database was set back is remarked on, though 
   expect(await countSetBack(db, now() + 8 * 86_400_000)).toBe(0);
 });
 
-test('a checkpoint that the key did not sign is told', async () => {
+test('the check reports a checkpoint that the key did not sign', async () => {
   const { isRight, findings } = await tampered(
     `update proof_log set checkpoint = replace(checkpoint, E'\\n301\\n', E'\\n300\\n') where tenant = 'acme'`,
   );
@@ -456,7 +453,7 @@ test('a checkpoint that the key did not sign is told', async () => {
   expect(findings[0]).toBe('The checkpoint of the file has a signature that is not for this text.');
 });
 
-test('a receipt that was made up is not sealed, so nothing is judged by it', async () => {
+test('a forged receipt is not sealed, so it excuses nothing', async () => {
   for (const position of [60, 4000]) {
     const { isRight, wrong, findings } = await tampered(
       `delete from change_entry where ${entry(60)};
@@ -468,12 +465,12 @@ test('a receipt that was made up is not sealed, so nothing is judged by it', asy
   }
 });
 
-test('a bundle shows what was asked for, proves it, and hides the rest', async () => {
+test('a bundle shows and proves the requested part, and hides the rest', async () => {
   const log = await readLog(db, 'acme');
   const keys = [log?.vkey ?? ''];
-  const taken = async (wanted: Parameters<ReadBundle>[1]) => {
+  const taken = async (options: Parameters<ReadBundle>[1]) => {
     const lines: BundleLine[] = [];
-    for await (const line of readBundle('acme', wanted)) lines.push(line);
+    for await (const line of readBundle('acme', options)) lines.push(line);
     const verdicts: Verdict[] = [];
     const read = async function* () {
       yield* lines;
@@ -488,12 +485,12 @@ test('a bundle shows what was asked for, proves it, and hides the rest', async (
     { from: 10, to: 12, verdict: 'verified' },
     { from: 13, to: 301, verdict: 'not shown' },
   ]);
-  const asked = await taken({ q: 'actor:john entity:order entityId:o1' });
-  expect(asked.isRight).toBe(true);
-  const shown = asked.lines.filter((line) => line.kind === 'entry');
+  const selection = await taken({ q: 'actor:john entity:order entityId:o1' });
+  expect(selection.isRight).toBe(true);
+  const shown = selection.lines.filter((line) => line.kind === 'entry');
   expect(shown).toHaveLength(17);
   for (const { fields } of shown) expect(fields).toEqual(expect.arrayContaining(['john', 'o1']));
-  const text = JSON.stringify(asked.lines);
+  const text = JSON.stringify(selection.lines);
   expect(text).not.toContain('192.0.2.1');
   expect(text).not.toContain('jane');
   expect(JSON.stringify((await taken({ withContext: true })).lines)).toContain('192.0.2.1');
@@ -501,7 +498,7 @@ test('a bundle shows what was asked for, proves it, and hides the rest', async (
   await expect(taken({ q: 'what:' })).rejects.toThrow();
 });
 
-test('a history that was sealed for the first time twice is told: somebody removed its log', async () => {
+test('the check reports a second first sealing: the log was removed', async () => {
   await sql`delete from proof_log where tenant = 'other'`.execute(db);
   await seal('other');
   const { isRight, wrong, findings } = await check('other');

@@ -26,8 +26,8 @@ def cover(seed, depth, count, hidden, level=0, index=0):
         seed, depth, count, hidden, level + 1, 2 * index + 1)
 
 
-def vector(given):
-    entry, seed = given["entry"], bytes.fromhex(given["seed"])
+def vector(source):
+    entry, seed = source["entry"], bytes.fromhex(source["seed"])
     labels = HEAD + ["relatedEntity", "relatedEntityId"] * (len(entry["related"]) // 2)
     labels += ["path", "before", "after"] * (len(entry["paths"]) // 3)
     texts = [entry.get(label) for label in HEAD] + entry["related"] + entry["paths"]
@@ -39,10 +39,10 @@ def vector(given):
     counts = struct.pack(">II", len(entry["related"]) // 2, len(entry["paths"]) // 3)
     commitment = sha256(b"annals-commitment-v1\n" + counts + hashes)
     encoded = base64.b64encode(commitment).decode()
-    leaf = "annals-leaf-v1\n%d\n%s\n" % (given["position"], encoded)
-    shown = cover(seed, depth, len(texts), [labels.index(label) for label in given["hidden"]])
+    leaf = "annals-leaf-v1\n%d\n%s\n" % (source["position"], encoded)
+    shown = cover(seed, depth, len(texts), [labels.index(label) for label in source["hidden"]])
     return {
-        **given,
+        **source,
         "commitment": encoded,
         "leafHash": sha256(b"\0" + leaf.encode()).hex(),
         "cover": [one.hex() for one in shown],

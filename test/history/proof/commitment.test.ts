@@ -39,7 +39,7 @@ const vectors: Vector[] = JSON.parse(/```json\n(.*?)```/s.exec(page)?.[1] ?? '[]
 const program = fileURLToPath(new URL('commitment-vectors.py', import.meta.url));
 const python = spawnSync('python3', ['--version']).status === 0;
 
-/** The text of `paths` that has these parts. */
+/** The text of `paths` with these parts. */
 function pathsText(parts: readonly (string | null)[]): string {
   if (parts.length === 3 && parts[0] === null) return parts[2] ?? '';
   const members: string[] = [];
@@ -76,7 +76,7 @@ function fieldsOfVector({ entry }: Vector): EntryFields {
   });
 }
 
-/** The hashes of all fields, one after the other as they are shown. */
+/** The concatenated hashes of all fields, as shown. */
 function hashesOf(fields: EntryFields, seed: Buffer): Buffer[] {
   const salts = saltsOf({ seed }, countOfFields(fields));
   return labelsOf(fields).map((label, index) => hashField(label, fields.texts[index] ?? null, salts[index] as Buffer));
@@ -86,7 +86,7 @@ const jsonText = fc.jsonValue({ maxDepth: 2 }).map((value) => JSON.stringify(val
 const shownFields = fc.array(fc.boolean(), { minLength: 11, maxLength: 70 });
 
 describe('the commitment to an entry', () => {
-  it('is that of the vectors in the documentation', () => {
+  it('matches the vectors in the documentation', () => {
     expect(vectors.length).toBeGreaterThan(3);
     for (const vector of vectors) {
       const seed = Buffer.from(vector.seed, 'hex');
@@ -109,13 +109,13 @@ describe('the commitment to an entry', () => {
     }
   });
 
-  it.skipIf(!python)('is what a program in Python makes of it (needs python3)', () => {
-    const given = vectors.map(({ position, seed, hidden, entry }) => ({ position, seed, hidden, entry }));
-    const { stdout } = spawnSync('python3', [program], { input: JSON.stringify(given), encoding: 'utf8' });
+  it.skipIf(!python)('matches an implementation in Python (needs python3)', () => {
+    const inputs = vectors.map(({ position, seed, hidden, entry }) => ({ position, seed, hidden, entry }));
+    const { stdout } = spawnSync('python3', [program], { input: JSON.stringify(inputs), encoding: 'utf8' });
     expect(JSON.parse(stdout)).toEqual(vectors);
   });
 
-  it('is another one for each column that differs', () => {
+  it('differs with each column that differs', () => {
     const seed = newSeed();
     const [, vector] = vectors;
     const { texts, ...counts } = fieldsOfVector(vector as Vector);
@@ -126,7 +126,7 @@ describe('the commitment to an entry', () => {
     expect(new Set(made).size).toBe(made.length);
   });
 
-  it('takes long texts like short ones', () => {
+  it('takes long texts as well as short ones', () => {
     const salt = newSeed();
     for (const text of ['é'.repeat(1361), 'é'.repeat(1362), 'x'.repeat(4089), 'x'.repeat(200_000)]) {
       const expected = createHash('sha256');
@@ -138,7 +138,7 @@ describe('the commitment to an entry', () => {
 });
 
 describe('the text of paths', () => {
-  it('follows from the fields again, whatever it is', () => {
+  it('is rebuilt from its fields, whatever it contains', () => {
     const side = fc.option(jsonText);
     const usual = fc
       .array(
@@ -168,7 +168,7 @@ describe('the text of paths', () => {
 });
 
 describe('a cover', () => {
-  it('tells the salts of the shown fields and no others, and of a cover a smaller one can be made', () => {
+  it('yields the salts of exactly the shown fields, and can be reduced to a smaller cover', () => {
     const seed = newSeed();
     fc.assert(
       fc.property(shownFields, fc.infiniteStream(fc.boolean()), (shown, others) => {

@@ -47,7 +47,7 @@ async function recordAndSeal(tenant: string, count: number): Promise<void> {
   }
 }
 
-/** Asks all witnesses now, and answers what they said. */
+/** Asks all witnesses now, and returns their faults. */
 async function cosign(policy: string): Promise<string[]> {
   const faults: string[] = [];
   await sql`update proof_log set cosign_after = null`.execute(db);
@@ -66,7 +66,7 @@ async function signedBy(tenant: string, policy: string): Promise<string[] | 'wro
   return seen === 'wrong' ? seen : [...seen.keys()];
 }
 
-test('the command is a witness of all logs that it was told of', { timeout: 60_000 }, async () => {
+test('the command is a witness of all logs in its file', { timeout: 60_000 }, async () => {
   const logs = join(folder, 'logs');
   const names = await Promise.all(['one', 'two'].map(async (tenant) => `log ${(await readLog(db, tenant))?.vkey}\n`));
   writeFileSync(logs, `# told of\n${names[0]}`);
@@ -86,7 +86,7 @@ test('the command is a witness of all logs that it was told of', { timeout: 60_0
     writeFileSync(logs, names.join(''));
     expect(await cosign(policy)).toEqual([]);
     expect(await signedBy('two', policy)).toEqual(['w1']);
-    // Signed by all: nobody is asked any more, until there is another checkpoint.
+    // Signed by all: no witness is contacted again until the next checkpoint.
     expect(await tenantsWith(db, uncosigned)).toEqual([]);
     await recordAndSeal('one', 5);
     expect(await signedBy('one', policy)).toEqual([]);
@@ -98,7 +98,7 @@ test('the command is a witness of all logs that it was told of', { timeout: 60_0
   }
 });
 
-test('a witness that was written from the page signs our logs, and finds no two checkpoints that disagree', async () => {
+test('a witness written from the specification signs our logs, and finds no conflicting checkpoints', async () => {
   const witness = signerOf('witness.example/plain', signatureTypes.cosignature);
   const logs = new Map<string, ReturnType<typeof parseVerifierKey>['publicKey']>();
   for (const tenant of ['one', 'two']) {
@@ -120,7 +120,7 @@ test('a witness that was written from the page signs our logs, and finds no two 
   expect(new Set(plain.seen.map(({ origin, size }) => `${origin} ${size}`)).size).toBe(
     new Set(plain.seen.map(({ origin, size, root }) => `${origin} ${size} ${root}`)).size,
   );
-  // A line that is not for this checkpoint was put there by somebody else, and goes with the next look.
+  // A line for another checkpoint, inserted from outside, is removed by the next round.
   await sql`update proof_log set checkpoint = replace(checkpoint, '— witness.example/plain ', '— witness.example/plain A')
     where tenant = 'two'`.execute(db);
   await sql`update proof_log set cosigned = 0`.execute(db);

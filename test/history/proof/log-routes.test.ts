@@ -47,7 +47,7 @@ async function record(tenant: string, count: number): Promise<void> {
   await givePositions(db, tenant);
 }
 
-/** Gives positions whose entries are gone. */
+/** Assigns positions whose entries are gone. */
 async function losePositions(tenant: string, from: number, to: number): Promise<void> {
   await server.database.pool.query(
     `insert into change_position (tenant, first, ats, sequences, recorded, fingerprints, oldest, newest)
@@ -60,7 +60,7 @@ async function losePositions(tenant: string, from: number, to: number): Promise<
   );
 }
 
-/** Seals all, as if a minute had passed. */
+/** Seals everything, as if a minute had passed. */
 async function seal(tenant: string): Promise<void> {
   const { db, sealing } = server.context;
   if (sealing === undefined) throw new Error('the server seals nothing');
@@ -88,11 +88,11 @@ async function vkeyOf(tenant: string): Promise<string> {
   return stdout.trim();
 }
 
-test('before the first checkpoint there is nothing, and then the newest one with the tiles that it has', async () => {
+test('the log is empty before the first checkpoint, then serves the newest one with its tiles', async () => {
   const read = await readerOf('acme');
   expect((await read('/checkpoint')).status).toBe(404);
   expect((await read('/tile/0/000.p/1')).status).toBe(404);
-  // The key may be asked for before there is anything to seal.
+  // The key is available before there is anything to seal.
   const vkey = await vkeyOf('acme');
   expect(vkey).toMatch(/^history\.example\/log\/[0-9a-f]{32}\+[0-9a-f]{8}\+[\w+/=]+$/);
   await record('acme', 300);
@@ -156,7 +156,7 @@ test('the state of the log has its key, its newest checkpoint and the result of 
   await sql`update proof_log set checkpoint = ${checkpoint} where tenant = 'acme'`.execute(db);
 });
 
-test('each change and each receipt has a proof of its own, which anybody verifies with the key', async () => {
+test('each change and each receipt has its own proof, verifiable with the key alone', async () => {
   const read = await readerOf('acme');
   const vkey = await vkeyOf('acme');
   for (const position of [1, 17, 256, 257, 300, 301]) {
@@ -180,7 +180,7 @@ test('each change and each receipt has a proof of its own, which anybody verifie
   }
 });
 
-test('the log is for those with its scope, and for nobody who sees a part of the history', async () => {
+test('the log needs its scope, and is refused to restricted clients', async () => {
   await server.createTenant('scoped');
   await record('scoped', 1);
   await seal('scoped');
@@ -201,9 +201,9 @@ test('the log is for those with its scope, and for nobody who sees a part of the
   expect((await server.call('/changelog/scoped/log/checkpoint', { token })).status).toBe(403);
 });
 
-test('annals proof makes a key once, and prints what a witness needs', async () => {
+test('annals proof creates a key once, and prints what a witness needs', async () => {
   const file = join(folder, 'other.key');
-  // The variable may name the file before it is there.
+  // The variable may name the file before it exists.
   const environment = { ANNALS_PROOF_KEY_FILE: file, DATABASE_URL: server.database.url, ANNALS_SECRET_KEY: anyKey };
   const made = await annals(['proof', 'key', file], environment);
   expect(made).toEqual({ code: 0, stdout: `${JSON.stringify({ file })}\n`, stderr: '' });
@@ -230,7 +230,7 @@ test('annals proof makes a key once, and prints what a witness needs', async () 
   expect([none.code, none.stdout]).toEqual([1, '']);
 });
 
-test('a change is proved to those with the scope, shown to those who read the history, and with its context to those who may', async () => {
+test('proof of a change needs the log scope, its fields changelog_read, and its context changelog_manage', async () => {
   const { db } = server.context;
   const scoped = (...scopes: string[]) =>
     server.token('proved', { scope: ['changelog.proof_read', ...scopes].join(' ') });
@@ -267,7 +267,7 @@ test('a change is proved to those with the scope, shown to those who read the hi
   expect(await client.proofs.checkpoint()).toBe(parseInclusionProof(read)?.checkpoint);
   expect([await client.proofs.get(2), await client.proofs.get(2, { context: true })]).toEqual([read, whole]);
   expect(await client.proofs.state()).toMatchObject({ vkey, size: 4, receipts: [{ position: 4 }] });
-  // A change of a list has a ref, and no position.
+  // A listed change has a ref but no position.
   const page = await client.history.list({
     q: 'entity:order entityId:o-2 occurredAt:>"2026-09-01T00:00:00Z"',
     ref: true,
@@ -276,7 +276,7 @@ test('a change is proved to those with the scope, shown to those who read the hi
   expect(await client.proofs.get({ ref })).toBe(await client.proofs.get(2));
   expect((await ask(`position=2&ref=${ref}`, tokens.reading)).status).toBe(400);
   expect((await ask('ref=x', tokens.reading)).status).toBe(400);
-  // Without the right to read the history, the commitment alone.
+  // Without changelog_read, only the commitment.
   expect(Object.keys(JSON.parse(extraOf(await proofOf('position=2', tokens.proof))))).toEqual([
     'position',
     'commitment',
@@ -295,7 +295,7 @@ test('a change is proved to those with the scope, shown to those who read the hi
   expect((await ask('position=2', tokens.managing)).status).toBe(404);
 });
 
-test('an export with its proof is a bundle, also where it was interrupted at each block', async () => {
+test('an export with proof is a bundle, even if interrupted at each block', async () => {
   const token = await server.token('exported');
   await record('exported', 600);
   await seal('exported');
@@ -309,7 +309,7 @@ test('an export with its proof is a bundle, also where it was interrupted at eac
   const pieces: string[] = [];
   const { exportHistory, readBundle } = server.context;
   const { run } = withProofs(exportHistory, readBundle, 1);
-  const wanted = { tenant: 'exported', q: '', format: 'NDJSON', proof: true, askedAt: now } as const;
+  const request = { tenant: 'exported', q: '', format: 'NDJSON', proof: true, askedAt: now } as const;
   let resume: ExportProgress | undefined;
   for (let isOver = false; !isOver; ) {
     const take = async ({ text, of, last }: ExportPiece) => {
@@ -318,7 +318,7 @@ test('an export with its proof is a bundle, also where it was interrupted at eac
       isOver = text.endsWith('{"end":601}\n');
       if (!isOver) throw new Error('interrupted');
     };
-    await run({ ...wanted, resume, signal: new AbortController().signal }, take).catch((error: Error) =>
+    await run({ ...request, resume, signal: new AbortController().signal }, take).catch((error: Error) =>
       expect(error.message).toBe('interrupted'),
     );
     await seal('exported');
@@ -340,7 +340,7 @@ async function judged(text: string, key: string): Promise<{ isRight: boolean; ve
   return { isRight, verified: counts.get('verified') };
 }
 
-test('a check of all continues behind a tenant that cannot be checked yet, and passes over one without changes', async () => {
+test('a check of all tenants continues after one that cannot be checked yet, and skips one without changes', async () => {
   const environment = { DATABASE_URL: server.database.url, ANNALS_SECRET_KEY: anyKey, ANNALS_PROOF_KEY_FILE: keyFile };
   for (const tenant of ['checked1', 'checked2', 'checked3', 'checked4']) await server.createTenant(tenant);
   expect((await annals(['proof', 'vkey', '--tenant', 'checked1'], environment)).code).toBe(0);
@@ -352,8 +352,8 @@ test('a check of all continues behind a tenant that cannot be checked yet, and p
   await holdTenant(server.context.db, 'checked2', 'audit', now);
   await sql`delete from proof_log where tenant = 'checked4'`.execute(server.context.db);
   const { code, stdout } = await annals(['proof', 'check'], environment);
-  const told = stdout.split('\n').filter((line) => line.startsWith('checked'));
-  expect([code, told]).toEqual([
+  const results = stdout.split('\n').filter((line) => line.startsWith('checked'));
+  expect([code, results]).toEqual([
     1,
     [
       'checked2: not checked: the receipt at position 4 is not sealed yet; the next checkpoint comes within a minute',

@@ -104,5 +104,5 @@ export const first = receiptOf(1, { what: 'first sealing', positions: [] });
 export const entries = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, place) => entryOf(from + place));
 export const sound = bundleOf([first, ...entries(2, 600)]);
-/** For what is tried many times. */
+/** For tests with many variants. */
 export const short = bundleOf([first, ...entries(2, 20)]);

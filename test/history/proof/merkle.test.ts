@@ -16,7 +16,7 @@ import { hashesOf, nodesOfTiles, tileWidth, widthOfTile } from '../../../src/pro
 
 const sha256 = (...parts: Buffer[]) => createHash('sha256').update(Buffer.concat(parts)).digest();
 
-/** The root as RFC 6962, section 2.1 defines it: nothing is shared with the code. */
+/** The root as RFC 6962, section 2.1 defines it, independent of the code under test. */
 function plainRoot(leaves: readonly Buffer[]): Buffer {
   const [first] = leaves;
   if (first === undefined) return sha256();
@@ -27,7 +27,7 @@ function plainRoot(leaves: readonly Buffer[]): Buffer {
 
 const leavesOf = (count: number) => Array.from({ length: count }, (_, place) => Buffer.from(`leaf ${place}`));
 
-/** Reads complete subtrees out of the tiles of a tree of 600 leaves or fewer. */
+/** Reads complete subtrees from the tiles of a tree with at most 600 leaves. */
 function nodesOf(leaves: readonly Buffer[]) {
   const hashes = leaves.map((leaf) => hashLeaf(leaf));
   return nodesOfTiles(leaves.length, async ({ level, index, width }) => {
@@ -42,7 +42,7 @@ function nodesOf(leaves: readonly Buffer[]) {
 }
 
 test.each([
-  // The trees that implementations of RFC 6962 are commonly tested with.
+  // The usual test trees for implementations of RFC 6962.
   [0, 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'],
   [1, '6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d'],
   [2, 'fac54203e7cc696cf0dfcb42c92a1d9dbaf70ad9e621f4bd8d98662f00e3c125'],
@@ -54,7 +54,7 @@ test.each([
   expect(rootOf(leaves.slice(0, size).map((leaf) => hashLeaf(Buffer.from(leaf, 'hex')))).toString('hex')).toBe(root);
 });
 
-test('a fold has the root of every tree on its way', () => {
+test('a fold has the root of every tree it passes', () => {
   const leaves = leavesOf(70);
   const fold = new MerkleFold();
   for (const [place, leaf] of leaves.entries()) {
@@ -63,7 +63,7 @@ test('a fold has the root of every tree on its way', () => {
   }
 });
 
-test('each inclusion proof leads to the root, and none does for another leaf, place or size', async () => {
+test('each inclusion proof yields the root, and fails for another leaf, index or size', async () => {
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 1, max: 600 }), fc.nat(), fc.nat(), async (size, seed, wrong) => {
       const leaves = leavesOf(size);
@@ -86,7 +86,7 @@ test('each inclusion proof leads to the root, and none does for another leaf, pl
   );
 });
 
-test('each consistency proof leads from one root to the other, and none does for another tree', async () => {
+test('each consistency proof leads from one root to the other, and fails for another tree', async () => {
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 1, max: 600 }), fc.nat(), fc.nat(), async (size, seed, wrong) => {
       const leaves = leavesOf(size);
@@ -110,7 +110,7 @@ test('each consistency proof leads from one root to the other, and none does for
   );
 });
 
-test('all pairs of small trees have a proof of their consistency', async () => {
+test('all pairs of small trees have a consistency proof', async () => {
   const leaves = leavesOf(20);
   for (let size = 1; size <= leaves.length; size += 1) {
     const read = nodesOf(leaves.slice(0, size));
@@ -122,20 +122,20 @@ test('all pairs of small trees have a proof of their consistency', async () => {
   }
 });
 
-test('the empty tree is the beginning of each tree, and no larger tree is the beginning of a smaller one', () => {
+test('the empty tree is a prefix of each tree, and no larger tree is a prefix of a smaller one', () => {
   const now = { size: 3, root: plainRoot(leavesOf(3)) };
   expect(isConsistent({ size: 0, root: emptyRoot }, now, [])).toBe(true);
   expect(isConsistent({ size: 0, root: now.root }, now, [])).toBe(false);
   expect(isConsistent(now, { size: 0, root: emptyRoot }, [])).toBe(false);
 });
 
-test('a tile that is too short is no success', async () => {
+test('a tile that is too short is an error', async () => {
   const read = nodesOfTiles(5, async () => Buffer.alloc(4 * 32));
   await expect(read(0, 1)).rejects.toThrow('a tile of 5 hashes has 128 bytes');
   await expect(read(0, 5)).rejects.toThrow('no subtree 5 of level 0 in a tree of 5');
 });
 
-test('the hashes of a tile stand one after the other', () => {
+test('the hashes of a tile are concatenated', () => {
   const hashes = [hashLeaf('a'), hashLeaf('b')];
   expect(hashesOf(Buffer.concat(hashes))).toEqual(hashes);
 });

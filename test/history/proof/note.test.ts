@@ -33,7 +33,7 @@ function noteOf(text: string) {
   return note;
 }
 
-test('the example of the signed-note page is verified, and a text with one other character is not', () => {
+test('the example of the signed-note page is verified, and not with one character changed', () => {
   const verifier = parseVerifierKey(exampleKey);
   expect(formatVerifierKey(verifier)).toBe(exampleKey);
   expect(isSignedBy(noteOf(example), verifier)).toBe(true);
@@ -73,7 +73,7 @@ test('a note with 100 signatures is read', () => {
   expect(noteOf(`text\n\n${example.split('\n\n')[1]?.repeat(100)}`).signatures).toHaveLength(100);
 });
 
-test('a checkpoint says what was signed, and nothing that another key signed', () => {
+test('a checkpoint is read as signed, and refused if another key signed it', () => {
   expect(openCheckpoint(signed, log)).toMatchObject({ origin: log.name, size: 1, root });
   expect(openCheckpoint(signed.replace('\n1\n', '\n2\n'), log)).toBe('has a signature that is not for this text');
   expect(openCheckpoint(signed, { ...signerOf(log.name), id: log.id })).toBe(
@@ -98,7 +98,7 @@ test.each([
   expect(parseCheckpoint(signed.replace(from, to))).toBeUndefined();
 });
 
-test('a cosignature tells its time, and is for one text, one time and one witness', () => {
+test('a cosignature has its time, and is valid for one text, time and witness', () => {
   const witness = signerOf('example.com/witness', signatureTypes.cosignature);
   const { text } = noteOf(signed);
   const both = noteOf(signed + cosign(text, witness, 1_700_000_000));
@@ -118,7 +118,7 @@ test('a cosignature tells its time, and is for one text, one time and one witnes
   expect(() => cosignedAt(both, log)).toThrow('is no key of a witness');
 });
 
-test('a proof in a file comes back as it was written, with and without extra data', () => {
+test('a proof in a file is read as written, with and without extra data', () => {
   for (const extra of [undefined, Buffer.from('{}')]) {
     const proof = { extra, index: 7, hashes: [root, hashLeaf('two')], checkpoint: signed };
     expect(parseInclusionProof(formatInclusionProof(proof))).toEqual(proof);

@@ -67,7 +67,7 @@ export async function startPlainWitness({
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}`,
-    /** The checkpoints that it was sent, in their order. */
+    /** The checkpoints it was sent, in order. */
     seen,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();

@@ -44,7 +44,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** What seals with a key of its own, or with that of the file. */
+/** Sealing with a new key, or with that of the file. */
 function sealingWith(file?: string): Sealing & { file: string } {
   const own = file ?? join(folder, `${opened.length}.key`);
   if (file === undefined) makeProofKey(own);
@@ -73,14 +73,14 @@ async function record(tenant: string, count: number): Promise<void> {
   await givePositions(db, tenant);
 }
 
-/** Seals until nothing is left, as if a minute passed before each portion. */
+/** Seals until nothing is left, as if a minute had passed before each portion. */
 async function seal(tenant: string, sealing: Sealing): Promise<void> {
   do {
     await sql`update proof_log set signed_at = null where tenant = ${tenant}`.execute(db);
   } while (await sealPortion(db, tenant, sealing));
 }
 
-/** A new tenant with entries that are sealed, and what seals it. */
+/** A new tenant with sealed entries, and its sealing. */
 async function sealedTenant(count: number) {
   const [tenant, sealing] = [await newTenant(), sealingWith()];
   await record(tenant, count);
@@ -88,7 +88,7 @@ async function sealedTenant(count: number) {
   return { tenant, sealing };
 }
 
-/** The checkpoint of the tenant's log, verified, and verified to be the root of the tenant's own leaves. */
+/** The checkpoint of the tenant's log, with its signature and the root of the tenant's leaves verified. */
 async function checkpointOf(tenant: string): Promise<{ origin: string; size: number; root: Buffer; note: string }> {
   const log = await readLog(db, tenant);
   const note = log?.checkpoint ?? '';
@@ -99,7 +99,7 @@ async function checkpointOf(tenant: string): Promise<{ origin: string; size: num
   return { ...checkpoint, note };
 }
 
-/** Checks that the leaves are those of the entries that the database has. */
+/** Checks that the leaves match the entries in the database. */
 async function expectLeavesOfEntries(tenant: string): Promise<void> {
   const size = await readTreeSize(db, tenant);
   const leaves = [...leavesOf(await readLeaves(db, tenant, 1, size))];
@@ -115,7 +115,7 @@ async function expectLeavesOfEntries(tenant: string): Promise<void> {
   }
 }
 
-test('what is recorded is sealed in the order of positions, in rows that stay within a tile, and signed', async () => {
+test('entries are sealed in position order, in rows within a tile, and signed', async () => {
   const { tenant, sealing } = await sealedTenant(3);
   // The receipt of the first sealing is the fourth leaf.
   const [receipt] = await readReceipts(db, tenant, { limit: 1 });
@@ -129,14 +129,14 @@ test('what is recorded is sealed in the order of positions, in rows that stay wi
     log: first.origin,
   });
   expect(first.size).toBe(4);
-  // A full tile, the first leaf of the next one, and more than one transaction seals.
+  // A full tile, the first leaf of the next, and more than one transaction seals.
   for (const count of [1, 10, 1, 1, 237, 2, 1, 270, 3, 1010]) {
     await record(tenant, count);
     await seal(tenant, sealing);
     const { size, root, origin } = await checkpointOf(tenant);
     expect([origin, size]).toEqual([first.origin, (await lastPosition(db, tenant)).position]);
     expect(await hashOfRange([0, size], readNodes(db, tenant, size))).toEqual(root);
-    // The tree of before is its beginning.
+    // The earlier tree is its prefix.
     expect(await hashOfRange([0, first.size], readNodes(db, tenant, first.size))).toEqual(first.root);
   }
   await expectLeavesOfEntries(tenant);
@@ -148,7 +148,7 @@ test('what is recorded is sealed in the order of positions, in rows that stay wi
   expect(rows.length).toBeLessThan(1540 / 256 + 32);
 });
 
-test('a tenant without changes gets no log, and one with changes is found until all is sealed and signed', async () => {
+test('a tenant without changes gets no log, and one with changes is selected until all is sealed and signed', async () => {
   const [empty, tenant] = [await newTenant(), await newTenant()];
   const sealing = sealingWith();
   expect(await sealPortion(db, empty, sealing)).toBe(false);
@@ -161,7 +161,7 @@ test('a tenant without changes gets no log, and one with changes is found until 
   expect(await isFound()).toBe(false);
   await record(tenant, 1);
   await foldHistory(db, tenant);
-  // A minute after the last look.
+  // A minute after the last round.
   expect(await isFound()).toBe(false);
   const passes = async (seconds: number) =>
     await sql`update change_folded set seal_after = ${sql.raw(setBack('seal_after', `${seconds}`))} where tenant = ${tenant}`.execute(
@@ -169,14 +169,14 @@ test('a tenant without changes gets no log, and one with changes is found until 
     );
   await passes(60);
   expect(await isFound()).toBe(true);
-  // Not due yet: it is sealed, and will be looked at again for the checkpoint.
+  // Not due yet: sealed, and selected again for the checkpoint.
   expect(await sealPortion(db, tenant, sealing)).toBe(false);
   expect([await readTreeSize(db, tenant), (await readLog(db, tenant))?.size]).toEqual([4, 3]);
   await passes(60);
   expect(await isFound()).toBe(true);
   await seal(tenant, sealing);
   expect(await readLog(db, tenant)).toMatchObject({ size: 4, isDue: false });
-  // A moment that has not been would keep it from ever being signed again.
+  // A time in the future would keep it from ever being signed again.
   const notYet = new Date(Date.now() + 9 * 365 * 86_400_000);
   await sql`update proof_log set signed_at = ${notYet} where tenant = ${tenant}`.execute(db);
   expect((await readLog(db, tenant))?.isDue).toBe(true);
@@ -186,7 +186,7 @@ test('a tenant without changes gets no log, and one with changes is found until 
   expect(await isFound()).toBe(true);
 });
 
-test('what is sealed and not signed yet is looked at when its checkpoint is due, within a minute of the last one', async () => {
+test('a sealed but unsigned log is selected when its checkpoint is due, within a minute of the last one', async () => {
   const { tenant, sealing } = await sealedTenant(2);
   const lookAt = async () => {
     const { rows } = await sql<{ look: number; soon: number }>`
@@ -200,7 +200,7 @@ test('what is sealed and not signed yet is looked at when its checkpoint is due,
   await sql`update proof_log set signed_at = statement_timestamp() - interval '30 s' where tenant = ${tenant}`.execute(
     db,
   );
-  // Many, and then few: the pause after few is longer than what is left until the checkpoint.
+  // Many, then few: the pause after few is longer than the time left until the checkpoint.
   for (const count of [600, 1]) {
     await record(tenant, count);
     await foldHistory(db, tenant);
@@ -211,12 +211,12 @@ test('what is sealed and not signed yet is looked at when its checkpoint is due,
     });
     expect((await lookAt()).look).toBeLessThanOrEqual(50.1);
   }
-  // Where all is signed, the next look comes after the whole pause.
+  // If all is signed, the next round comes after the whole pause.
   await seal(tenant, sealing);
   expect((await lookAt()).soon).toBeGreaterThan(30);
 });
 
-test('a long backlog of one tenant delays the checkpoints of no other', async () => {
+test('a long backlog of one tenant does not delay the checkpoints of others', async () => {
   const sealing = sealingWith();
   const [long, late] = [await newTenant(), await newTenant()];
   for (const tenant of [long, late]) {
@@ -245,33 +245,33 @@ test('a long backlog of one tenant delays the checkpoints of no other', async ()
   for (const tenant of [long, late]) expect((await readLog(db, tenant))?.size).toBe(2);
 });
 
-test('the figures tell how far checkpoints are behind, of the tenant that is farthest', async () => {
-  const other = await createTestDatabase();
+test('the sealing lag is that of the tenant farthest behind', async () => {
+  const secondDatabase = await createTestDatabase();
   try {
-    expect(await readSealingLag(other.db)).toBeUndefined();
+    expect(await readSealingLag(secondDatabase.db)).toBeUndefined();
     const sealing = sealingWith();
     for (const [tenant, count] of [
       ['near', 2],
       ['far', 5],
     ] as const) {
-      await createTenant(other.db, tenant);
-      const recordThere = createRecorder(other.db, tenant, () => Date.now() - 3_600_000);
+      await createTenant(secondDatabase.db, tenant);
+      const recordThere = createRecorder(secondDatabase.db, tenant, () => Date.now() - 3_600_000);
       await recordThere(Array.from({ length: count }, (_none, i) => changeOf({ at: i })));
-      await givePositions(other.db, tenant);
+      await givePositions(secondDatabase.db, tenant);
     }
-    while (await sealPortion(other.db, 'near', sealing));
+    while (await sealPortion(secondDatabase.db, 'near', sealing));
     // The receipt of the first sealing has a checkpoint, and the other tenant has no log yet.
-    const lag = await readSealingLag(other.db);
+    const lag = await readSealingLag(secondDatabase.db);
     expect(lag?.positions).toBe(5);
     expect(lag?.seconds).toBeGreaterThanOrEqual(3_600);
-    while (await sealPortion(other.db, 'far', sealing));
-    expect(await readSealingLag(other.db)).toEqual({ positions: 0, seconds: 0 });
+    while (await sealPortion(secondDatabase.db, 'far', sealing));
+    expect(await readSealingLag(secondDatabase.db)).toEqual({ positions: 0, seconds: 0 });
   } finally {
-    await other.drop();
+    await secondDatabase.drop();
   }
 });
 
-test('a long entry is sealed as others are, in a portion of its own', async () => {
+test('a long entry is sealed like others, in its own portion', async () => {
   const tenant = await newTenant();
   const sealing = sealingWith();
   const long = `{"text":{"after":${JSON.stringify('ä'.repeat(4_500_000))}}}`;
@@ -287,7 +287,7 @@ test('a long entry is sealed as others are, in a portion of its own', async () =
   await expectLeavesOfEntries(tenant);
 });
 
-test('positions whose entry is gone have a leaf that says so, and receipts have their text', async () => {
+test('positions without an entry have a leaf that says so, and receipts have their text', async () => {
   const tenant = await newTenant();
   const sealing = sealingWith();
   await record(tenant, 5);
@@ -301,7 +301,7 @@ test('positions whose entry is gone have a leaf that says so, and receipts have 
   expect(leaves.map(({ seed }) => seed === undefined)).toEqual([false, false, true, false, false, true, true]);
 });
 
-test('seeds that are forgotten are gone, and the tree is what it was', async () => {
+test('forgotten seeds are gone, and the tree does not change', async () => {
   const { tenant } = await sealedTenant(300);
   const before = await checkpointOf(tenant);
   const forgotten = [1, 17, 256, 257, 300];
@@ -312,7 +312,7 @@ test('seeds that are forgotten are gone, and the tree is what it was', async () 
   expect(await checkpointOf(tenant)).toEqual(before);
 });
 
-test('sealing waits for nobody: where an erasure or another process has the tenant, it comes again', async () => {
+test('sealing does not wait: it skips a tenant locked by an erasure or another process, and retries', async () => {
   const { tenant, sealing } = await sealedTenant(1);
   await record(tenant, 1);
   await inTransaction(db, async (transaction) => {
@@ -325,13 +325,13 @@ test('sealing waits for nobody: where an erasure or another process has the tena
   expect((await checkpointOf(tenant)).size).toBe(3);
 });
 
-test('while a checkpoint is signed and published, no other process seals or signs the tenant', async () => {
+test('while a checkpoint is being signed and published, no other process seals or signs the tenant', async () => {
   const { tenant, sealing } = await sealedTenant(1);
   await record(tenant, 1);
   await sql`update proof_log set signed_at = null where tenant = ${tenant}`.execute(db);
   const { origin } = await checkpointOf(tenant);
   const signing = await inTransaction(db, async (transaction) => {
-    // The first process stops where it publishes.
+    // The first process stops while publishing.
     await sql`select from proof_log where tenant = ${tenant} for update`.execute(transaction);
     const first = sealPortion(db, tenant, sealing);
     await eventually(() => sealing.signer.newest.newest(origin)?.size).toBe(3);
@@ -346,7 +346,7 @@ test('while a checkpoint is signed and published, no other process seals or sign
   expect((await checkpointOf(tenant)).size).toBe(4);
 });
 
-test('a log never has two checkpoints that disagree: a database that was set back gets a new one', async () => {
+test('a log never has two conflicting checkpoints: a database that was set back gets a new log', async () => {
   const { tenant, sealing } = await sealedTenant(20);
   const tables = ['change_entry', 'change_position', 'change_receipt', 'proof_leaf', 'proof_tile', 'proof_log'];
   for (const table of tables) {
@@ -357,7 +357,7 @@ test('a log never has two checkpoints that disagree: a database that was set bac
   await record(tenant, 5);
   await seal(tenant, sealing);
   const before = await checkpointOf(tenant);
-  // What a restore does: all is as it was, and continues differently.
+  // Like a restore: everything is as before, and then diverges.
   for (const table of tables) {
     await sql`delete from ${sql.table(table)} where tenant = ${tenant}`.execute(db);
     await sql`insert into ${sql.table(table)} overriding system value select * from ${sql.table(`old_${table}`)}`.execute(
@@ -366,9 +366,9 @@ test('a log never has two checkpoints that disagree: a database that was set bac
     await sql`drop table ${sql.table(`old_${table}`)}`.execute(db);
   }
   await record(tenant, 30);
-  const told: unknown[] = [];
-  await seal(tenant, { ...sealing, onSetBack: (of, log) => void told.push({ of, ...log }) });
-  expect(told).toEqual([{ of: tenant, origin: before.origin, signed: 26, left: 51 }]);
+  const setBacks: unknown[] = [];
+  await seal(tenant, { ...sealing, onSetBack: (of, log) => void setBacks.push({ of, ...log }) });
+  expect(setBacks).toEqual([{ of: tenant, origin: before.origin, signed: 26, left: 51 }]);
   const after = await checkpointOf(tenant);
   expect(after.origin).not.toBe(before.origin);
   expect(after.size).toBe(52);
@@ -383,7 +383,7 @@ test('a log never has two checkpoints that disagree: a database that was set bac
   await expectLeavesOfEntries(tenant);
 });
 
-test('another key, or one whose file of checkpoints is lost, begins a new log over the same leaves', async () => {
+test('another key, or a key without its file of checkpoints, begins a new log over the same leaves', async () => {
   const { tenant } = await sealedTenant(3);
   const one = await checkpointOf(tenant);
   await seal(tenant, sealingWith());
@@ -438,7 +438,7 @@ test('of two copies of a database with one key, one keeps the log', async () => 
 });
 
 // bench/kills also kills the database.
-test('processes with one key that are killed at any moment leave one log, whose checkpoints all are of one tree', {
+test('processes with one key, killed at any moment, leave one log with all checkpoints of one tree', {
   timeout: 60_000 * trials(1),
 }, async () => {
   const tenant = await newTenant();
@@ -454,7 +454,7 @@ test('processes with one key that are killed at any moment leave one log, whose 
   expect(leaves).toBeGreaterThan(1);
 });
 
-test('a key that is not there, or is none, is refused with the command that makes one', () => {
+test('a missing or malformed key is refused with the command that creates one', () => {
   const missing = join(folder, 'missing.key');
   expect(() => openSigner(missing, 'annals.example')).toThrow(`annals proof key ${missing}`);
   expect(() => openSigner(new URL(import.meta.url).pathname, 'annals.example')).toThrow('no Ed25519 key');

@@ -36,7 +36,7 @@ test.skipIf(!hasGo)(
       else leaves.push(entryOf(position));
     }
     const made = bundleOf(leaves);
-    // Changed by somebody: a field, a salt, the hash of a hidden field, the text of a receipt.
+    // Tampered with: a field, a salt, the hash of a hidden field, the text of a receipt.
     const lines = made.lines.map((line): BundleLine => {
       if (line.kind === 'receipt text' && line.position % 100 === 63)
         return { ...line, text: line.text.replace('{', '{ ') };
@@ -64,8 +64,8 @@ test.skipIf(!hasGo)(
         for (let position = from; position <= to; position += 1) ours.push(`${position} ${verdict} ${reason ?? ''}`);
       },
     );
-    const wrong = (told: readonly string[], pattern: RegExp) =>
-      told.filter((line) => pattern.test(line)).map((line) => Number.parseInt(line, 10));
+    const wrong = (output: readonly string[], pattern: RegExp) =>
+      output.filter((line) => pattern.test(line)).map((line) => Number.parseInt(line, 10));
     const changed = wrong(said, /changed|receipt false/);
     expect(changed.length).toBeGreaterThan(12);
     expect(changed).toEqual(wrong(ours, /not what was sealed|not the one that was sealed/));
@@ -73,7 +73,7 @@ test.skipIf(!hasGo)(
   },
 );
 
-test.skipIf(!hasGo)('it says as well where the tree is not the one that was signed', async () => {
+test.skipIf(!hasGo)('it also reports a tree that is not the signed one', async () => {
   const made = bundleOf([first, ...Array.from({ length: 9 }, (_, place) => entryOf(place + 2))]);
   const lines = made.lines.map((line) =>
     line.kind === 'entry' && line.position === 4 ? (entryOf(4).line as BundleLine) : line,

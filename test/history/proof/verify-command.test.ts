@@ -30,16 +30,15 @@ const folder = temporaryFolder();
 const elsewhere = join(folder, 'annals-verify.mjs');
 
 await bundleVerifier(join(import.meta.dirname, '../../..'), folder);
-// Nothing of the package is beside it.
+// Without the package next to it.
 copyFileSync(join(folder, 'annals-verify.js'), elsewhere);
 
 /**
- * The command of the package, which is the same program in this process: to start one takes longer than what it does
- * here.
+ * The command of the package, the same program run in this process: starting one takes longer than the test.
  */
 const verify = (...args: string[]) => annals(['verify', ...args]);
 
-/** The program of one file. */
+/** The single-file program. */
 async function verifyElsewhere(...args: string[]) {
   try {
     const { stdout } = await run(process.execPath, [elsewhere, ...args], { cwd: folder });
@@ -55,7 +54,7 @@ function file(name: string, content: string | readonly BundleLine[]): string {
   return path;
 }
 
-/** The proof of one entry, as `GET …/log/proof` answers it. */
+/** The proof of one entry, as `GET …/log/proof` returns it. */
 async function proofOf(leaves: readonly Leaf[], position: number, signer = log): Promise<string> {
   const hashes = leaves.map(({ hash }) => hash);
   const read = async (level: number, index: number) =>
@@ -69,7 +68,7 @@ async function proofOf(leaves: readonly Leaf[], position: number, signer = log):
   });
 }
 
-test('the program of one file verifies a bundle, and says in words what it found', async () => {
+test('the single-file program verifies a bundle, and reports its findings as sentences', async () => {
   const bundle = file('sound', short.lines);
   const old = file('old', checkpointOf(bundleOf(short.leaves.slice(0, 9))));
   expect(await verifyElsewhere(bundle, '--key', key, '--checkpoint', old)).toEqual({
@@ -84,7 +83,7 @@ Nothing is wrong.
   });
 });
 
-test('each wrong position has a line, receipts have to be accepted by name, and the exit code is 1', async () => {
+test('each wrong position has a line, receipts must be accepted by name, and the exit code is 1', async () => {
   const leaves = [first, goneOf(2), goneOf(3), entryOf(4), receiptOf(5, { what: 'retention', positions: [[2, 2]] })];
   const bundle = file('wrong', bundleOf(leaves).lines);
   const result = await verify(bundle, '--key', key);
@@ -111,7 +110,7 @@ This history is not verified.
   ]);
 });
 
-test('100 lines of what is wrong are printed, and of 101 one is counted', async () => {
+test('100 lines of faults are printed, and of 101 one is only counted', async () => {
   const alternating = (count: number) =>
     Array.from({ length: 2 * count }, (_, place) => (place % 2 === 0 ? goneOf(place + 1) : entryOf(place + 1)));
   const hundred = await verify(file('hundred', bundleOf(alternating(100)).lines), '--key', key);
@@ -122,7 +121,7 @@ test('100 lines of what is wrong are printed, and of 101 one is counted', async 
   expect(more.stdout).toContain('... and 1 more ranges: --ndjson prints all\n');
 });
 
-test('the proof of one entry is verified, and refused with anything changed', async () => {
+test('the proof of one entry is verified, and refused after any change', async () => {
   const text = await proofOf(short.leaves, 7);
   expect(await verifyElsewhere(file('proof', text), '--key', key)).toEqual({
     code: 0,
@@ -143,15 +142,15 @@ test('the proof of one entry is verified, and refused with anything changed', as
   }
 });
 
-test('a proof out of the log of another tenant, which has the same key, is refused', async () => {
+test('a proof from the log of another tenant with the same key is refused', async () => {
   const name = 'example.com/log/2';
-  const other = { ...verifierOf(name, signatureTypes.ed25519, log.publicKey), privateKey: log.privateKey };
-  const path = file('foreign', await proofOf(short.leaves, 7, other));
+  const otherLog = { ...verifierOf(name, signatureTypes.ed25519, log.publicKey), privateKey: log.privateKey };
+  const path = file('foreign', await proofOf(short.leaves, 7, otherLog));
   expect(await verify(path, '--key', key)).toMatchObject({
     code: 1,
     stdout: `CHANGED: the proof is of the log ${name}, and the key is of ${log.name}: each log has its own verifier key.\n`,
   });
-  expect(await verify(path, '--key', formatVerifierKey(other))).toMatchObject({ code: 0 });
+  expect(await verify(path, '--key', formatVerifierKey(otherLog))).toMatchObject({ code: 0 });
 });
 
 test('a proof without the change itself is verified, and says so', async () => {
@@ -170,8 +169,8 @@ test('a proof without the change itself is verified, and says so', async () => {
   });
 });
 
-test('what a file has cannot steer the terminal', async () => {
-  // The texts of somebody who owns the database: a path with a control character, and a side of it that is hidden.
+test('the content of a file cannot control the terminal', async () => {
+  // Texts written by the database owner: a path with a control character, one side of it hidden.
   const entry = { ...entryAt(2), paths: '{"\u001b[2J\u009b\u202e":{"before":1}}' };
   const { lines } = bundleOf([first, entryOf(2, ['identity', 'context', 'before'], entry)]);
   const { stdout } = await verify(file('steering', lines), '--key', key);
@@ -182,7 +181,7 @@ test.each<[string, () => string[], number, string]>([
   ['no file', () => ['--key', key], 2, 'verify needs FILE and --key'],
   ['no key', () => [file('sound', short.lines)], 2, 'verify needs FILE and --key'],
   ['a file that is not there', () => ['none', '--key', key], 1, 'cannot read none (ENOENT)'],
-])('the program of one file ends with a sentence where it is given %s', async (_what, args, code, message) => {
+])('the single-file program exits with a message for %s', async (_what, args, code, message) => {
   const result = await verifyElsewhere(...args());
   expect(result).toMatchObject({ code, stdout: '' });
   expect(result.stderr).toContain(message);
@@ -213,7 +212,7 @@ test.each<[string, () => string[], string]>([
     () => [file('sound', short.lines), '--key', key, '--policy', file('policy', 'what')],
     '--policy: line 1: a line begins with log, witness, group or quorum',
   ],
-])('with %s it ends with a sentence', async (_what, args, message) => {
+])('with %s it exits with a message', async (_what, args, message) => {
   const result = await verify(...args());
   expect(result).toMatchObject({ code: 1, stdout: '' });
   expect(result.stderr).toContain(message);
@@ -221,8 +220,8 @@ test.each<[string, () => string[], string]>([
 });
 
 test('a bundle that another key signed is wrong as a whole', async () => {
-  const other = formatVerifierKey(signerOf('example.com/log/1'));
-  const result = await verifyElsewhere(file('sound', short.lines), '--key', other);
+  const otherKey = formatVerifierKey(signerOf('example.com/log/1'));
+  const result = await verifyElsewhere(file('sound', short.lines), '--key', otherKey);
   expect(result.code).toBe(1);
   expect(result.stdout).toContain('WRONG: The checkpoint of the file is not signed by this key.');
 });

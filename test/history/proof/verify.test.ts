@@ -33,7 +33,7 @@ import { signerOf } from './signers.ts';
 const folder = temporaryFolder();
 
 async function verify(lines: readonly BundleLine[], trusted: Partial<Trusted> = {}) {
-  // Through the text of a file, as an auditor has it.
+  // Through the text of a file, as an auditor receives it.
   const file = join(folder, 'bundle');
   writeFileSync(file, lines.map(formatLine).join(''));
   const verdicts: Verdict[] = [];
@@ -60,7 +60,7 @@ test('a whole history is verified, and the old checkpoint with it', async () => 
   ]);
 });
 
-test('every field of an entry is proved: whichever is changed, the position is named', async () => {
+test('every field of an entry is proved: a change of any names its position', async () => {
   const entry = short.lines.find((line) => line.kind === 'entry' && line.position === 15);
   if (entry?.kind !== 'entry') throw new Error('no entry');
   for (const [index, field] of entry.fields.entries()) {
@@ -88,7 +88,7 @@ test.each<[string, Partial<BundleEntry>]>([
   expect(wrong).toEqual([{ from: 15, to: 15, verdict: 'CHANGED', reason: 'not what was sealed' }]);
 });
 
-test('an entry that was resealed by somebody without the key is named with its block', async () => {
+test('an entry resealed without the key is named with its block', async () => {
   const forged = entryOf(300).line;
   const lines = sound.lines.map((line) => ('position' in line && line.position === 300 ? forged : line));
   const { isRight, wrong, findings } = await verify(lines);
@@ -97,7 +97,7 @@ test('an entry that was resealed by somebody without the key is named with its b
     { from: 257, to: 512, verdict: 'CHANGED', reason: 'in a block that is not the one which was sealed' },
   ]);
   expect(findings[0]).toMatchObject({ isWrong: true });
-  // With the hashes of blocks rebuilt as well, the old checkpoint still tells up to where all is as it was.
+  // Even with the block hashes rebuilt, the old checkpoint shows up to where the history is unchanged.
   const leaves = sound.leaves.with(299, entryOf(300));
   const remade = bundleOf(leaves).lines.with(0, sound.lines[0] as BundleLine);
   expect((await verify(remade)).wrong).toMatchObject([{ from: 1, to: 600 }]);
@@ -114,9 +114,9 @@ test.each<[string, (leaves: Leaf[]) => Leaf[]]>([
   await expect(verify(lines.with(0, sound.lines[0] as BundleLine))).rejects.toThrow(/^lacks position/);
 });
 
-test('a history that a key signed again does not pass for the one of the old checkpoint', async () => {
-  const other = bundleOf([first, ...entries(2, 600)]);
-  const { isRight, findings } = await verify(other.lines, { oldCheckpoint: checkpointOf(sound) });
+test('a rewritten history signed by the same key does not match the old checkpoint', async () => {
+  const resigned = bundleOf([first, ...entries(2, 600)]);
+  const { isRight, findings } = await verify(resigned.lines, { oldCheckpoint: checkpointOf(sound) });
   expect(isRight).toBe(false);
   expect(findings.at(-1)).toEqual({
     isWrong: true,
@@ -124,7 +124,7 @@ test('a history that a key signed again does not pass for the one of the old che
   });
 });
 
-test('what is gone, expired, erased or redacted needs a receipt, and each receipt has to be accepted', async () => {
+test('a gone, expired, erased or redacted entry needs a receipt, and each receipt must be accepted', async () => {
   const made = bundleOf([
     noneOf(1),
     receiptOf(2, { what: 'first sealing', positions: [[1, 1]] }),
@@ -194,7 +194,7 @@ test('a receipt that was not sealed excuses nothing', async () => {
   }
 });
 
-test('a receipt excuses nothing beforehand, and only the first one of a first sealing needs no acceptance', async () => {
+test('a receipt excuses nothing after it, and only the initial first-sealing receipt needs no acceptance', async () => {
   const early = bundleOf([
     first,
     receiptOf(2, { what: 'retention', positions: [[1, 900]] }),
@@ -210,10 +210,10 @@ test('a receipt excuses nothing beforehand, and only the first one of a first se
   expect((await verify(again.lines, { accept: new Set(['first-sealing@3']) })).isRight).toBe(true);
 });
 
-test('only a receipt of a restore or a new key says that a log continues from another one', async () => {
+test('only a receipt of a restore or a new key links a log to its predecessor', async () => {
   const before = { before: { origin: log.name, checkpoint: null }, kept: 0 };
-  const other = signerOf('example.com/log/2');
-  const sameKey = { ...verifierOf(other.name, signatureTypes.ed25519, log.publicKey), privateKey: log.privateKey };
+  const otherLog = signerOf('example.com/log/2');
+  const sameKey = { ...verifierOf(otherLog.name, signatureTypes.ed25519, log.publicKey), privateKey: log.privateKey };
   for (const [what, isRight] of [
     ['first sealing', false],
     ['hold', false],
@@ -224,14 +224,14 @@ test('only a receipt of a restore or a new key says that a log continues from an
   }
 });
 
-test('a receipt that was sealed and cannot be understood is told', async () => {
+test('a sealed but unreadable receipt is reported', async () => {
   const made = bundleOf([first, receiptOf(2, { what: 'Erasure', positions: [] })]);
   const { isRight, findings } = await verify(made.lines);
   expect(isRight).toBe(false);
   expect(findings.at(-1)?.text).toMatch(/^The receipt at position 2 says nothing/);
 });
 
-test('of a part of the history the rest is not shown, and a part that is left out is missing', async () => {
+test('in a bundle of a part the rest is not shown, and an omitted part is missing', async () => {
   const run = (from: number, to: number): BundleLine => ({
     kind: 'hashes',
     from,
@@ -265,7 +265,7 @@ test('of a part of the history the rest is not shown, and a part that is left ou
   ]);
 });
 
-test('a log that continues after a restore says what was lost', async () => {
+test('a log continued after a restore states what was lost', async () => {
   const before = sound.leaves.slice(0, 400);
   const next = signerOf('example.com/log/2');
   const onward = (signer: Signer) =>
@@ -294,14 +294,14 @@ test('a log that continues after a restore says what was lost', async () => {
   const older = checkpointOf(bundleOf(sound.leaves.slice(0, 300)));
   expect(await verify(made.lines, { oldCheckpoint: older, accept })).toMatchObject({ isRight: true, wrong: [] });
   expect((await verify(made.lines, { oldCheckpoint: older })).isRight).toBe(false);
-  // Another key says nothing about this log, until the auditor takes it for one of its keys.
+  // Another key proves nothing about this log unless the auditor accepts it as one of its keys.
   const byOther = onward(next);
   expect((await verify(byOther.lines, { accept })).findings[0]).toMatchObject({ isWrong: true });
   const keys = [key, formatVerifierKey(next)];
   expect(await verify(byOther.lines, { oldCheckpoint: older, accept, keys })).toMatchObject({ isRight: true });
 });
 
-test('a log set back without a receipt is told by the old checkpoint', async () => {
+test('the old checkpoint reveals a log set back without a receipt', async () => {
   const back = bundleOf(sound.leaves.slice(0, 400));
   const result = await verify(back.lines, { oldCheckpoint: checkpointOf(sound) });
   expect(result.isRight).toBe(false);
@@ -309,9 +309,9 @@ test('a log set back without a receipt is told by the old checkpoint', async () 
   const stranger = signerOf('example.com/stranger');
   const foreign = bundleOf(sound.leaves.slice(0, 400), stranger);
   const keys = [key, formatVerifierKey(stranger)];
-  const other = await verify(foreign.lines, { oldCheckpoint: checkpointOf(sound), keys });
-  expect(other.findings.at(-1)?.text).toContain('no receipt says that example.com/stranger continues it');
-  expect(other.isRight).toBe(false);
+  const foreignResult = await verify(foreign.lines, { oldCheckpoint: checkpointOf(sound), keys });
+  expect(foreignResult.findings.at(-1)?.text).toContain('no receipt says that example.com/stranger continues it');
+  expect(foreignResult.isRight).toBe(false);
 });
 
 test('a policy decides whether enough witnesses saw the checkpoint', async () => {
@@ -391,7 +391,7 @@ test('a packed bundle is read', async () => {
   ).toMatchObject({ isRight: true });
 });
 
-test('salts of fields that are hidden cannot be found from a bundle', () => {
+test('salts of hidden fields cannot be derived from a bundle', () => {
   const { line } = entryOf(4, ['identity', 'context', 'actor']);
   const entry = line as BundleEntry;
   const shown = entry.fields.map((field) => !(typeof field === 'object' && field !== null));

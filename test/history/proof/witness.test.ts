@@ -22,7 +22,7 @@ const log = signerOf('example.com/log/1');
 const witness = signerOf('witness.example/w1', signatureTypes.cosignature);
 const now = 1_700_000_000_000;
 
-/** A log of so many leaves, each with the text `leaf` and its place. */
+/** A log of `size` leaves, each with the text `leaf` and its index. */
 function logOf(size: number, signer: Signer = log, leaf = 'leaf') {
   const hashes = Array.from({ length: size }, (_, place) => hashLeaf(`${leaf} ${place}`));
   const root = rootOf(hashes);
@@ -72,10 +72,10 @@ test.each(['ours', 'the one from the page'])('a log that grows is cosigned each 
     ).toBeGreaterThan(0);
     known = size;
   }
-  // Whoever does not know what the witness has is told, and asks again.
+  // A client that does not know the size the witness has gets it, and asks again.
   expect(await askWitness({ ...named, url: running.url }, logOf(70), 0, never)).toHaveProperty('line');
   expect(await askWitness({ ...named, url: running.url }, logOf(71), 5, never)).toHaveProperty('line');
-  // A log that was set back, and one that went on differently.
+  // A log that was set back, and one that diverged.
   expect(await askWitness({ ...named, url: running.url }, logOf(70), 71, never)).toEqual({
     fault: 'has signed a tree of 71 leaves, which is more than there are',
     isRefused: true,
@@ -135,7 +135,7 @@ test('the witness answers as tlog-witness says, and what it refuses changes noth
   expect(await running.post(bodyOf(3, await seven.prove(3), seven.note))).toMatchObject({ status: 200 });
 });
 
-test('a request of 256 KiB is read, and a larger one is 413', async () => {
+test('a request of 256 KiB is accepted, and a larger one is 413', async () => {
   await using running = await startWitness();
   const body = bodyOf(0, [], logOf(1).note);
   const filled = (bytes: number) => body + 'x'.repeat(bytes - Buffer.byteLength(body));
@@ -144,7 +144,7 @@ test('a request of 256 KiB is read, and a larger one is 413', async () => {
   expect((await fetch(`${running.url}/`)).status).toBe(404);
 });
 
-test('two witnesses with one file sign no two trees of a size, and a new process continues where the last one stopped', async () => {
+test('two witnesses on one file never sign two trees of one size, and a new process resumes from the file', async () => {
   await using one = await startWitness();
   const second = await startWitness(one.file);
   const answers = await Promise.all(
@@ -160,20 +160,20 @@ test('two witnesses with one file sign no two trees of a size, and a new process
   expect(statSync(one.file).mode & 0o777).toBe(0o600);
 });
 
-test('a file of something else is not opened', () => {
+test('a file in another format is not opened', () => {
   const file = join(folder, 'other');
   writeFileSync(file, 'something else, long enough to be no empty file of SQLite');
   expect(() => CheckpointFile.open(file)).toThrow('is no file of newest checkpoints');
   expect(() => CheckpointFile.open(join(folder, 'none', 'there'))).toThrow('cannot open');
 });
 
-test('a witness that answers what it should not gives no cosignature', async () => {
-  const other = signerOf('witness.example/other', signatureTypes.cosignature);
-  await using running = await startWitness(undefined, other);
+test('an invalid response of a witness gives no cosignature', async () => {
+  const otherSigner = signerOf('witness.example/other', signatureTypes.cosignature);
+  await using running = await startWitness(undefined, otherSigner);
   expect(await askWitness({ ...named, url: running.url }, logOf(1), 0, never)).toEqual({
     fault: 'answered without a signature of its key',
   });
-  await using sameName = await startWitness(undefined, { ...other, name: witness.name, id: witness.id });
+  await using sameName = await startWitness(undefined, { ...otherSigner, name: witness.name, id: witness.id });
   expect(await askWitness({ ...named, url: sameName.url }, logOf(1), 0, never)).toEqual({
     fault: 'answered with a signature that is not for this checkpoint',
   });
@@ -182,7 +182,7 @@ test('a witness that answers what it should not gives no cosignature', async () 
   });
 });
 
-test('what a witness says of its refusal is bounded and on one line; one that fails has not refused', async () => {
+test('the reason of a refusal is bounded and on one line; a failure is not a refusal', async () => {
   let answer = { status: 422, text: '' };
   const liar = createServer((_request, response) => response.writeHead(answer.status).end(answer.text));
   await new Promise<void>((resolve) => liar.listen(0, '127.0.0.1', resolve));

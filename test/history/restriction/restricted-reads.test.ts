@@ -64,7 +64,7 @@ describe('each operation is answered by the restriction or refused', () => {
     ...[`POST ${jobs}/search`, `POST ${history}/viewer-tokens`, 'POST /mcp/:tenant'],
   ];
 
-  /** They tell of no tenant, or take the session of the console alone. */
+  /** They reveal no tenant, or accept only a console session. */
   const ofNoTenant = [
     ...[
       '',
@@ -91,7 +91,7 @@ describe('each operation is answered by the restriction or refused', () => {
     ...['GET /console/api/session/keys', 'POST /console/api/session/keys', 'DELETE /console/api/session/keys/:id'],
   ];
 
-  test('whatever scopes the client has: what is not in this list is 403', async () => {
+  test('an operation not in this list is 403, whatever scopes the client has', async () => {
     const client = await server.createClient('acme', {
       restriction: readRestriction([{ query: 'entity:order', hide: [] }]),
     });
@@ -119,7 +119,7 @@ describe('each operation is answered by the restriction or refused', () => {
           headers: { authorization: `Bearer ${token}` },
         });
         await body?.cancel();
-        // The viewer's reads take tokens of their own alone.
+        // The viewer's reads accept only viewer tokens.
         if (status !== (path.startsWith('/viewer/') ? 401 : 403)) answered.add(route);
       }
     }
@@ -132,7 +132,7 @@ describe('each operation is answered by the restriction or refused', () => {
 });
 
 describe("the caller's own query", () => {
-  test('is joined as a tree: no OR and no parenthesis leads out of the restriction', async () => {
+  test('is joined as a tree: no OR or parenthesis escapes the restriction', async () => {
     for (const q of [
       '',
       'compoundLogicalQuery:((entity:invoice) OR (type:update))',
@@ -152,7 +152,7 @@ describe("the caller's own query", () => {
     expect(await total(either, 'type:create')).toBe(1);
   });
 
-  test('alone decides the window, and its faults quote nothing else', async () => {
+  test('alone sets the window, and its errors quote nothing else', async () => {
     const old = await restricted('occurredAt:>="2020-01-01T00:00:00Z"');
     expect([await total(old, ''), await total(old, 'occurredAt:>="2020-01-01T00:00:00Z"')]).toEqual([3, 4]);
     const recent = await restricted('occurredAt:>="2026-09-15T00:00:00Z"');
@@ -164,8 +164,8 @@ describe("the caller's own query", () => {
   });
 });
 
-describe('nobody can tell what is hidden', () => {
-  test('not by a ref of another credential, and not by Server-Timing', async () => {
+describe('hidden data cannot be inferred', () => {
+  test('from a ref of another credential, or from Server-Timing', async () => {
     const { body } = await read(all, 'changelogs', { q: 'entity:invoice', ref: 'true' });
     const hidden = await read(orders, 'entries', { ref: body.items[0].ref });
     expect([hidden.status, hidden.body.message]).toEqual([404, 'This change is not kept any more.']);
@@ -277,11 +277,11 @@ describe('nobody can tell what is hidden', () => {
     );
     const withContext = { type: 'EXPORT', format: 'CSV', context: true };
     const headers = { 'content-type': 'application/json' };
-    const asked = { method: 'POST', headers, body: JSON.stringify(withContext) };
-    expect((await callAs(orders)('/ai-service/acme/jobs', asked)).status).toBe(403);
+    const request = { method: 'POST', headers, body: JSON.stringify(withContext) };
+    expect((await callAs(orders)('/ai-service/acme/jobs', request)).status).toBe(403);
   });
 
-  test('nor who changed it, where actors are not shown', async () => {
+  test('actors cannot be inferred where they are hidden', async () => {
     const restriction = readRestriction([{ query: '', hide: [], actors: false }]);
     for (const q of ['actor:Jane', 'type:update compoundLogicalQuery:((type:create) OR (actor:J*))']) {
       expect(() => parseOwnQuery(q, restriction)).toThrow(/expected no term on actor/);
@@ -301,8 +301,8 @@ describe('nobody can tell what is hidden', () => {
     const found = { plan: 'search' as const, total: 1, entries: [{ ...row, actor: 'Jane', paths: '{}' }] };
     const { entries } = await showEntries(server.context.sealer, 'acme', found, { restriction });
     expect(entries).toEqual([{ ...row, paths: '{}' }]);
-    const asked = { entity: 'order', entityId: 'o1', when: { changes: 1 }, restriction };
-    const { found: document } = await server.context.historyReads.document('acme', asked);
+    const request = { entity: 'order', entityId: 'o1', when: { changes: 1 }, restriction };
+    const { found: document } = await server.context.historyReads.document('acme', request);
     expect(document.lastChange).toEqual({ at: now - 1_000, type: 'create' });
   });
 });
@@ -342,13 +342,13 @@ describe('a restriction is checked as a whole', () => {
     expect(() => readRestriction([written])).toThrow(message);
   });
 
-  test('what is at the limits is not', () => {
+  test('a restriction at the limits is accepted', () => {
     const hide = Array.from({ length: hideLimits.paths }, (_none, n) => `${n}`.padEnd(hideLimits.characters, 'a'));
     expect(readRestriction([{ query: `actor:${'a'.repeat(4_090)}`, hide }]).hide).toHaveLength(hideLimits.paths);
     expect(readRestriction([{ query: 'type:update '.repeat(256), hide }]).query.operands).toHaveLength(256);
   });
 
-  test('what the database has and cannot be read any more is no fault of the caller, and opens nothing', async () => {
+  test('a stored restriction that is unreadable is a server error, and grants nothing', async () => {
     const client = await server.createClient('acme', { restriction: readRestriction([{ query: '', hide: [] }]) });
     await server.database.pool.query(
       `update oauth_client set restriction = '[{"query": "x:1", "hide": []}]' where client_id = $1`,
@@ -359,7 +359,7 @@ describe('a restriction is checked as a whole', () => {
   });
 });
 
-test('a path that no pattern begins like is shown, and need not be masked', () => {
+test('a path outside every pattern is shown, and need not be masked', () => {
   const { hide } = readRestriction([{ query: '', hide: ['card.no', '7.x'] }]);
   const paths = ['card', 'card.no', '0.card', '.card', 'cards', 'price.card', '7.y', '0', 'x.7'];
   expect(paths.filter((path) => mayHide(hide, path))).toEqual(['card', 'card.no', '0.card', '.card', '7.y', '0']);

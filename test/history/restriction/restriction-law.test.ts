@@ -27,7 +27,7 @@ type Entry = Omit<Change, 'identity'>;
 type Asked = readonly [operation: string, parameters: Record<string, string>];
 
 const allTime = 'occurredAt:>="1970-01-01T00:00:00Z"';
-/** What is asked of each restriction, beside random queries. */
+/** Requests made under each restriction, in addition to random queries. */
 const always: readonly Asked[] = [
   ['changelogs', { q: '' }],
   ['histogram', { q: 'type:(create, update)' }],
@@ -40,7 +40,7 @@ let tenants = 0;
 
 const server = closeAfterAll(await startTestServer({ clock: { now: () => now } }));
 
-test('a restricted client gets what a tenant answers into which the entries that it shows were imported, masked', async () => {
+test('a restricted client gets the responses of a tenant that has only the shown entries, masked', async () => {
   const scenario = arbitraryHistory(['any'], now).chain(({ batches, vocabulary }) =>
     fc.record({
       batches: fc.constant(batches),
@@ -80,10 +80,10 @@ test('a restricted client gets what a tenant answers into which the entries that
 });
 
 /**
- * The viewer answers a token of the last part, made by a client with the parts before it, as the tenant of the part is
- * answered.
+ * A viewer token for the last part, issued by a client with the preceding parts, gets the same responses as the
+ * tenant of the part.
  */
-async function checkViewer(given: {
+async function checkViewer(fixture: {
   whole: string;
   all: string;
   part: string;
@@ -91,17 +91,17 @@ async function checkViewer(given: {
   written: readonly WrittenRestriction[];
   asked: readonly Asked[];
 }): Promise<void> {
-  const { whole, part, own, written } = given;
+  const { whole, part, own, written } = fixture;
   const [outer, inner = outer] = written;
   if (outer === undefined || inner === undefined) throw new Error('a restriction has a part');
   const restriction = readRestriction([outer]);
   const token = await server.viewerToken(whole, {
-    token: inner === outer ? given.all : await server.token(whole, { restriction }),
+    token: inner === outer ? fixture.all : await server.token(whole, { restriction }),
     q: inner.query || 'entity:*',
     hide: [...inner.hide],
   });
   const viewed = (operation: string) => (operation === 'changelogs' ? 'changes' : operation);
-  for (const [operation, parameters] of given.asked) {
+  for (const [operation, parameters] of fixture.asked) {
     const found = await ask(whole, token, viewed(operation), parameters, 'viewer');
     const expected = await ask(part, own, operation, parameters);
     expect({ written, operation, parameters, ...found }).toEqual({ written, operation, parameters, ...expected });
@@ -114,8 +114,14 @@ async function checkViewer(given: {
   expect({ written, rows }).toEqual({ written, rows: await exported(part, { format: 'CSV', q: allTime }) });
 }
 
-/** A ref of the whole tenant is answered if it is one of the part, and not told from one that is gone if it is not. */
-async function checkRefs(given: { whole: string; all: string; of: string; part: string; own: string }): Promise<void> {
+/** A ref of the whole tenant is found if its entry is in the part, and otherwise looks like one that is gone. */
+async function checkRefs(fixture: {
+  whole: string;
+  all: string;
+  of: string;
+  part: string;
+  own: string;
+}): Promise<void> {
   const q = allTime;
   const refs = async (tenant: string, token: string) => {
     const answer = await server.call(
@@ -124,10 +130,10 @@ async function checkRefs(given: { whole: string; all: string; of: string; part: 
     );
     return ((await answer.json()) as { items: { ref: string }[] }).items.map(({ ref }) => ref);
   };
-  const shown = await refs(given.whole, given.of);
-  expect(shown.length).toBe((await refs(given.part, given.own)).length);
-  for (const ref of (await refs(given.whole, given.all)).slice(0, 20)) {
-    const { status, body } = await ask(given.whole, given.of, 'entries', { ref });
+  const shown = await refs(fixture.whole, fixture.of);
+  expect(shown.length).toBe((await refs(fixture.part, fixture.own)).length);
+  for (const ref of (await refs(fixture.whole, fixture.all)).slice(0, 20)) {
+    const { status, body } = await ask(fixture.whole, fixture.of, 'entries', { ref });
     if (shown.includes(ref)) expect(status).toBe(200);
     else if (shown.length < 100) {
       expect({ status, body }).toEqual({
@@ -138,11 +144,11 @@ async function checkRefs(given: { whole: string; all: string; of: string; part: 
   }
 }
 
-/** What each part of a restriction leaves of the entries, one after the other. */
+/** Applies the parts of a restriction to the entries, one after another. */
 async function shownOf(written: readonly WrittenRestriction[], changes: readonly Entry[]): Promise<Entry[]> {
   let shown = [...changes];
-  for (const one of written) {
-    const { query, hide } = readRestriction([one]);
+  for (const part of written) {
+    const { query, hide } = readRestriction([part]);
     const matching = shown.filter((entry) => holds(query, entry));
     const masked = await hideValues(
       matching.map(({ paths }) => paths),
@@ -208,7 +214,7 @@ function arbitraryAsked(vocabulary: QueryVocabulary): fc.Arbitrary<Asked> {
   );
 }
 
-/** A query about values, of a path or of any. */
+/** A query on values, of one path or any. */
 function arbitraryValues(): fc.Arbitrary<string> {
   const ofPath = fc.constantFrom('', ...hardPaths).map((path) => {
     return path === '' ? '' : `path:"${path.replaceAll(/["\\]/g, '\\$&')}"`;
@@ -233,7 +239,7 @@ function arbitraryValues(): fc.Arbitrary<string> {
   return fc.tuple(ofPath, term).map((terms) => `${allTime} change:elemMatch(${terms.join(' ').trim()})`);
 }
 
-/** Reads of names and documents, where the restriction has them. */
+/** Reads of names and documents, where the restriction allows them. */
 function wholeReads(restriction: Restriction, { entities, entityIds }: QueryVocabulary): Asked[] {
   const documents = entities
     .flatMap((entity) => entityIds.map((entityId) => ({ entity, entityId })))
@@ -252,17 +258,17 @@ function wholeReads(restriction: Restriction, { entities, entityIds }: QueryVoca
   return [...documents, ...names];
 }
 
-/** The lines of a file, with JSON texts as they are parsed: equal characters have several escapes. */
+/** The lines of a file with JSON parsed, since a character has several escapes. */
 async function exported(
   tenant: string,
-  asked: Pick<ExportRequest, 'format' | 'q' | 'restriction'>,
+  request: Pick<ExportRequest, 'format' | 'q' | 'restriction'>,
 ): Promise<unknown[]> {
   let text = '';
   const { signal } = new AbortController();
-  await server.context.exportHistory.run({ tenant, ...asked, askedAt: now, signal }, async (piece) => {
+  await server.context.exportHistory.run({ tenant, ...request, askedAt: now, signal }, async (piece) => {
     text += piece.text;
   });
-  if (asked.format === 'NDJSON') return text.split('\n').map((line) => (line === '' ? '' : JSON.parse(line)));
+  if (request.format === 'NDJSON') return text.split('\n').map((line) => (line === '' ? '' : JSON.parse(line)));
   return parsedRows(text);
 }
 
@@ -278,7 +284,7 @@ function parsed(field: string): unknown {
   }
 }
 
-/** A tenant with so many batches. After some of them the deltas are folded. */
+/** A tenant with the batches, the deltas folded after some of them. */
 async function record(batches: readonly { changes: readonly Entry[]; fold: boolean }[]): Promise<string> {
   tenants += 1;
   const tenant = `tenant${tenants}`;

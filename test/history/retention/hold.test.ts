@@ -69,11 +69,11 @@ async function receiptsOf(tenant: string) {
   return receipts.map(({ body }) => JSON.parse(body) as { what: string; positions: number[][]; reason?: string });
 }
 
-test('a hold keeps what retention is about to drop, and its horizon stands still until the release', async () => {
+test('a hold keeps what retention is about to drop, and freezes the horizon until its release', async () => {
   const tenant = await newTenant();
   await setRetention(database.db, tenant, 10, today);
-  const held = await holdTenant(database.db, tenant, 'audit', today);
-  expect(await holdTenant(database.db, tenant, 'lawsuit', today + 5)).toEqual(held);
+  const hold = await holdTenant(database.db, tenant, 'audit', today);
+  expect(await holdTenant(database.db, tenant, 'lawsuit', today + 5)).toEqual(hold);
   await drop(today + 5 * day);
   expect(await countEntries(tenant)).toBe(41);
   expect(await readHorizon(database.db, tenant, today + 5 * day)).toBe(today - 10 * day);
@@ -100,7 +100,7 @@ test('a hold keeps what retention is about to drop, and its horizon stands still
   ]);
 });
 
-test('retention tells by receipts which positions it drops, each once, over several horizons and late entries', async () => {
+test('retention writes receipts for dropped positions, each once, over several horizons and late entries', async () => {
   const { db } = database;
   const tenant = await newTenant(1);
   await setRetention(db, tenant, 15, today);
@@ -113,13 +113,13 @@ test('retention tells by receipts which positions it drops, each once, over seve
   await drop(today);
   await setRetention(db, tenant, 9, today);
   await drop(today);
-  const told = (await receiptsOf(tenant)).map(({ positions }) => positions);
+  const ranges = (await receiptsOf(tenant)).map(({ positions }) => positions);
   // Days 16 to 19, then 11 to 15, then day 10 and the late one.
-  expect(told).toEqual([[[17, 20]], [[12, 16]], [[11, 11], [22, 22]]]); // biome-ignore format: a row for each
+  expect(ranges).toEqual([[[17, 20]], [[12, 16]], [[11, 11], [22, 22]]]); // biome-ignore format: a row for each
   expect(await countEntries(tenant)).toBe(10);
 });
 
-test('receipts of retention continue where a portion ended, also when more was recorded since', async () => {
+test('retention receipts resume where a portion ended, even if more was recorded since', async () => {
   const { db, pool } = database;
   const tenant = await newTenant(1);
   await pool.query(splitPositions, [tenant]);
@@ -134,27 +134,27 @@ test('receipts of retention continue where a portion ended, also when more was r
   expect(more.at(-1)).toBe(false);
   const positions = (await receiptsOf(tenant)).flatMap((receipt) => receipt.positions);
   const each = positions.flatMap(([from = 0, to = 0]) => Array.from({ length: to - from + 1 }, (_none, i) => from + i));
-  // Of days 3 to 19; the late one comes behind the receipts of the first two portions.
+  // Of days 3 to 19; the late one follows the receipts of the first two portions.
   expect(each.filter((position) => position <= 20)).toEqual(Array.from({ length: 17 }, (_none, i) => i + 4));
   expect(each).toHaveLength(18);
 });
 
-test('receipts of retention tell nothing twice where rows of positions become one', async () => {
+test('retention receipts repeat nothing where rows of positions are merged', async () => {
   const { db, pool } = database;
   const tenant = await newTenant(1);
   await pool.query(splitPositions, [tenant]);
   const horizon = today - 2 * day;
   expect(await writeExpiryReceipts(db, tenant, horizon, today)).toBe(true);
-  // With the receipt at 21, position 32 completes a block: the positions from 17 on are in one row then.
+  // With the receipt at 21, position 32 completes a block: the positions from 17 on are then in one row.
   const late = Array.from({ length: 11 }, (_none, i) => changeOf({ at: today - 5 * day + i }));
   await createRecorder(db, tenant, () => today)(late);
   await foldHistory(db, tenant);
   for (let portion = 0; portion < 6; portion += 1) await writeExpiryReceipts(db, tenant, horizon, today);
-  const told = (await receiptsOf(tenant)).flatMap(({ positions }) => positions);
-  expect(told).toEqual([[4, 8], [9, 13], [14, 20], [22, 32]]); // biome-ignore format: a row for each
+  const ranges = (await receiptsOf(tenant)).flatMap(({ positions }) => positions);
+  expect(ranges).toEqual([[4, 8], [9, 13], [14, 20], [22, 32]]); // biome-ignore format: a row for each
 });
 
-test('retention drops nothing before receipts tell of all that it will drop', async () => {
+test('retention drops nothing before receipts cover everything it will drop', async () => {
   const { db, pool } = database;
   const tenant = await newTenant(1);
   await pool.query(splitPositions, [tenant]);
@@ -165,10 +165,10 @@ test('retention drops nothing before receipts tell of all that it will drop', as
     maxRows: 4,
     signal: new AbortController().signal,
     async rest() {
-      const told = (await receiptsOf(tenant)).flatMap(({ positions }) => positions);
+      const ranges = (await receiptsOf(tenant)).flatMap(({ positions }) => positions);
       turns.push({
         entries: await countEntries(tenant),
-        told: told.reduce((sum, [from = 0, to = 0]) => sum + to - from + 1, 0),
+        told: ranges.reduce((sum, [from = 0, to = 0]) => sum + to - from + 1, 0),
       });
     },
     onError: (error) => expect(error).toBeUndefined(),
@@ -178,7 +178,7 @@ test('retention drops nothing before receipts tell of all that it will drop', as
   expect(turns.at(-1)).toEqual({ entries: 3, told: 17 });
 });
 
-test('a tenant on hold is not deleted: not at first, and from the hold on where the deletion is under way', async () => {
+test('a tenant on hold is not deleted, and a hold stops a deletion in progress', async () => {
   const { db } = database;
   const tenant = await newTenant();
   await holdTenant(db, tenant, 'other', today);
@@ -202,7 +202,7 @@ test('a tenant on hold is not deleted: not at first, and from the hold on where 
   expect(await tenantExists(db, tenant)).toBe(true);
 });
 
-test('a hold answers after the portion that is being dropped at the moment, and nothing is dropped behind its answer', async () => {
+test('a hold returns after the portion being dropped, and nothing is dropped after it returns', async () => {
   const { db } = database;
   for (let trial = 0; trial < 3; trial += 1) {
     const tenant = await newTenant(10);
@@ -226,14 +226,14 @@ test('a hold answers after the portion that is being dropped at the moment, and 
   }
 });
 
-test('a hold waits for a transaction that drops, and one that drops afterwards finds the hold', async () => {
+test('a hold waits for a dropping transaction, and later ones find the hold', async () => {
   const { db } = database;
   const tenant = await newTenant();
   const order: string[] = [];
   await inTransaction(db, async (transaction) => {
     expect(await findHold(transaction, tenant)).toBeUndefined();
     const holding = holdTenant(db, tenant, 'other', today).then(() => order.push('held'));
-    // A worker of a cluster has it in capitals.
+    // Cluster workers write it in capitals.
     const isWaiting = (text: string) => /for no key update/i.test(text);
     await expect.poll(async () => (await statementsWaiting(database)).some(isWaiting), { interval: 5 }).toBe(true);
     order.push('dropped');
@@ -242,7 +242,7 @@ test('a hold waits for a transaction that drops, and one that drops afterwards f
   expect(order).toEqual(['dropped', 'held']);
 });
 
-test('what is kept for a time is kept while the tenant is on hold', async () => {
+test('data with a limited lifetime is kept while the tenant is on hold', async () => {
   const { db, pool } = database;
   const tenant = await newTenant();
   await pool.query(
@@ -259,7 +259,7 @@ test('what is kept for a time is kept while the tenant is on hold', async () => 
   expect(await countAccesses()).toBe(0);
 });
 
-test('annals hold: prints how a tenant stands, refuses its deletion and its retention, and takes reasons out of a list', async () => {
+test('annals hold prints the state, blocks deletion and retention, and takes reasons from a list', async () => {
   const tenant = await newTenant();
   const environment = { DATABASE_URL: database.url, ANNALS_SECRET_KEY: Buffer.alloc(32, 1).toString('base64') };
   const run = (...args: string[]) => annals(args, environment);

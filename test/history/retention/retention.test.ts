@@ -33,7 +33,7 @@ function change(daysAgo: number, options: Partial<Change> = {}): Change {
   };
 }
 
-/** A tenant with three entries a day for so many days, and 100 within one minute of the tenth day. */
+/** A tenant with three entries a day for `days` days, and 100 within one minute of the tenth day. */
 async function makeHistory(tenant: string, days: number): Promise<void> {
   tokens.set(tenant, await server.token(tenant));
   const daily = Array.from({ length: days }, (_, daysAgo) => [change(daysAgo), change(daysAgo), change(daysAgo)]);
@@ -67,7 +67,7 @@ const shapes = [
   'compoundLogicalQuery:((actor:*) OR (entity:order entityId:3))',
 ];
 
-/** What every shape of query answers over all time: all the same, as each finds everything. */
+/** The totals of every shape of query over all time: all equal, as each matches everything. */
 async function totals(tenant: string): Promise<number[]> {
   return await Promise.all(shapes.map(async (q) => (await ask(tenant, `${q} ${always}`.trim())).totalElements));
 }
@@ -105,36 +105,36 @@ test('a horizon of whole UTC days takes effect at once in items and totals of ev
     expect(await ask('atonce', `${q} ${old}`.trim())).toMatchObject({ items: [], totalElements: 0 });
 });
 
-test('totals stay as they are while the rows go and after, with late entries and folds in between', async () => {
+test('totals do not change while rows are deleted and after, with late entries and folds in between', async () => {
   await makeHistory('dropped', 40);
   await setRetention(server.context.db, 'dropped', 7, now);
   const record = createRecorder(server.context.db, 'dropped', () => now);
   const horizon = await readHorizon(server.context.db, 'dropped', now);
-  let wanted = 8 * 3;
+  let expected = 8 * 3;
   let gone = 0;
-  expect(await totals('dropped')).toEqual(everywhere(wanted));
+  expect(await totals('dropped')).toEqual(everywhere(expected));
   for (let round = 0; round < 6; round++) {
     gone += (await dropPortion(server.context.db, 'dropped', horizon, { maxRows: 24 })).dropped;
-    // Just within the horizon, so that cells of which a part has gone already become dense.
+    // Just within the horizon, so that partly deleted cells become dense.
     const late = Array.from({ length: 40 }, (_, index) => change(7, { at: horizon + index }));
     expect(new Set(await record(late))).toEqual(new Set(['recorded']));
-    wanted += late.length;
-    expect(await totals('dropped')).toEqual(everywhere(wanted));
+    expected += late.length;
+    expect(await totals('dropped')).toEqual(everywhere(expected));
     if (round % 2 === 0) await foldHistory(server.context.db, 'dropped');
-    expect(await totals('dropped')).toEqual(everywhere(wanted));
+    expect(await totals('dropped')).toEqual(everywhere(expected));
   }
-  // On a slow machine the service comes to drop some as well.
+  // On a slow machine the service drops some as well.
   expect(gone).toBeGreaterThan(0);
   await dropAll('dropped');
-  expect(await totals('dropped')).toEqual(everywhere(wanted));
+  expect(await totals('dropped')).toEqual(everywhere(expected));
   const { rows } = await server.database.pool.query<{ entries: number; related: number }>(
     `select (select count(*) from change_entry where tenant = 'dropped') as entries,
             (select count(*) from change_related where tenant = 'dropped') as related`,
   );
-  expect(rows).toEqual([{ entries: wanted, related: wanted }]);
+  expect(rows).toEqual([{ entries: expected, related: expected }]);
 });
 
-test('what is recorded by somebody who does not know the horizon yet is hidden, and goes too', async () => {
+test('an entry recorded without knowing the new horizon is hidden, and dropped too', async () => {
   await makeHistory('racing', 20);
   const { db } = server.context;
   await inTransaction(db, async (transaction) => {
@@ -148,7 +148,7 @@ test('what is recorded by somebody who does not know the horizon yet is hidden, 
   expect(await totals('racing')).toEqual(everywhere(11 * 3 + 100));
 });
 
-test('what is older than the horizon is expired when it is recorded, also where it is there already', async () => {
+test('an entry older than the horizon is expired when recorded, even if it exists already', async () => {
   await makeHistory('expired', 1);
   await setRetention(server.context.db, 'expired', 5, now);
   const record = createRecorder(server.context.db, 'expired', () => now);
@@ -160,12 +160,12 @@ test('what is older than the horizon is expired when it is recorded, also where 
   expect(await record(edge)).toEqual(['expired', 'expired']);
 });
 
-test('the horizon continues day by day, and never back', async () => {
+test('the horizon advances day by day, never back', async () => {
   await makeHistory('moving', 20);
   const { db } = server.context;
   await setRetention(db, 'moving', 5, now);
   const before = now;
-  // A token lives for hours; each of these days needs one of its own.
+  // A token is valid for hours; each of these days needs its own.
   const pass = async (days: number) => {
     now += days * day;
     tokens.set('moving', await server.token('moving'));
@@ -173,7 +173,7 @@ test('the horizon continues day by day, and never back', async () => {
   try {
     await pass(2);
     expect(await totals('moving')).toEqual(everywhere(4 * 3));
-    // What had passed while five days were kept does not come back with twenty.
+    // Entries expired under five days do not come back with twenty.
     const { horizon } = await setRetention(db, 'moving', 20, now);
     expect(horizon).toBe(today - 3 * day);
     expect(await totals('moving')).toEqual(everywhere(4 * 3));
@@ -183,12 +183,12 @@ test('the horizon continues day by day, and never back', async () => {
   } finally {
     now = before;
   }
-  // A clock that is set back does not bring it back either.
+  // Nor does a clock that is set back.
   await setRetention(db, 'moving', 1_000, now - 100 * day);
   expect(await readHorizon(db, 'moving', now)).toBe(today - 3 * day);
 });
 
-test('one tenant that forgets keeps the others as they are', async () => {
+test('retention of one tenant does not affect others', async () => {
   await makeHistory('forgets', 20);
   await makeHistory('remembers', 20);
   await setRetention(server.context.db, 'forgets', 1, now);
@@ -197,7 +197,7 @@ test('one tenant that forgets keeps the others as they are', async () => {
   expect(await totals('remembers')).toEqual(everywhere(20 * 3 + 100));
 });
 
-test('what is expired goes of all tenants in turn, and whose turn fails keeps nobody waiting', async () => {
+test('expired entries are dropped for all tenants in turn, and a failing tenant does not block others', async () => {
   const { db } = server.context;
   const { pool } = server.database;
   const { signal } = new AbortController();
@@ -230,7 +230,7 @@ test('what is expired goes of all tenants in turn, and whose turn fails keeps no
   expect(rests).toHaveLength(portions.length);
   // Each portion begins where the one before it came to.
   const begins = portions.filter(([tenant]) => tenant === 'inturn1').map(([, from]) => from as number);
-  expect(begins).toEqual(begins.toSorted((one, other) => one - other));
+  expect(begins).toEqual(begins.toSorted((a, b) => a - b));
   expect(new Set(begins).size).toBeGreaterThan(2);
   const { rows } = await pool.query<{ tenant: string; expired: number }>(
     `select tenant, count(*) filter (where at < $1) as expired from change_entry where tenant like 'inturn%'

@@ -19,13 +19,13 @@ beforeEach(async () => {
   await database.pool.query('truncate change_entry, change_related, change_delta, change_tally, change_folded');
 });
 
-/** Each a transaction, and so a delta, of its own. */
+/** Each in its own transaction, and so its own delta. */
 async function record(tenant: string, transactions: number): Promise<void> {
   const recorder = createRecorder(database.db, tenant, () => now);
   for (let at = now - transactions; at < now; at += 1) await recorder([changeOf({ at })]);
 }
 
-/** Rounds of folding until there is nothing more, two entries of each tenant at a time. */
+/** Folds in rounds until nothing is left, two entries per tenant at a time. */
 async function foldTwoByTwo({ signal = new AbortController().signal } = {}): Promise<{
   rests: number[];
   errors: unknown[];
@@ -49,7 +49,7 @@ async function foldsOf(): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ tenant, folds }) => [tenant, folds]));
 }
 
-test('it continues while a tenant has more, a portion of each in turn, and rests once there is none', async () => {
+test('folding continues while a tenant has more, one portion of each in turn, and rests once none is left', async () => {
   await record('acme', 5);
   await record('globex', 1);
   const { rests, errors } = await foldTwoByTwo();
@@ -60,7 +60,7 @@ test('it continues while a tenant has more, a portion of each in turn, and rests
   expect(rests[0]).toBeGreaterThan(0);
 });
 
-test('a tenant that cannot be folded is told, and keeps none of the others from it', async () => {
+test('a tenant that cannot be folded is reported, and does not block the others', async () => {
   await database.pool.query(
     `insert into change_delta (tenant, ats, sequences, kinds, actors)
        values ('acme', '{1, 2}', '{1, 2}', '{null, null}', '{1, 1}')`,
@@ -73,13 +73,13 @@ test('a tenant that cannot be folded is told, and keeps none of the others from 
   expect(await tenantsWith(database.db, unfolded)).toEqual(['acme']);
 });
 
-test('told to end, it folds no other tenant', async () => {
+test('once stopped, it folds no further tenant', async () => {
   await record('acme', 1);
   expect(await foldTwoByTwo({ signal: AbortSignal.abort() })).toEqual({ rests: [], errors: [] });
   expect(await tenantsWith(database.db, unfolded)).toEqual(['acme']);
 });
 
-test('a server that listens folds, what was recorded before and what comes later', async () => {
+test('a listening server folds both earlier and later entries', async () => {
   await record('acme', 3);
   const server = await startTestServer({ database });
   const left = () => tenantsWith(database.db, unfolded);

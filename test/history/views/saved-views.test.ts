@@ -28,7 +28,7 @@ async function call(method: string, path = '', { tenant = 'acme', as = token, bo
 const view = { name: 'Price changes', q: 'entity:product path:price', range: 'P7D' };
 const times = { createdAt: expect.any(String), modifiedAt: expect.any(String) };
 
-test('a view is made, shown, replaced and deleted', async () => {
+test('a view is created, read, replaced and deleted', async () => {
   const made = await call('POST', '', { body: { id: 'prices', ...view, columns: ['at', 'actor'] } });
   expect([made.status, made.body]).toEqual([201, { id: 'prices' }]);
   expect(made.headers.get('location')).toBe('/changelog/acme/views/prices');
@@ -46,19 +46,19 @@ test('a view is made, shown, replaced and deleted', async () => {
   for (const method of ['GET', 'DELETE']) expect((await call(method, '/prices')).status).toBe(404);
 });
 
-test('what GET answers may be sent back', async () => {
+test('the body of GET is accepted by PUT', async () => {
   await call('PUT', '/back', { body: view });
   const { body } = await call('GET', '/back');
   expect((await call('PUT', '/back', { body })).status).toBe(204);
   expect((await call('GET', '/back')).body).toEqual({ ...body, metadata: { ...body.metadata, version: 2, ...times } });
 });
 
-test('without an id Annals makes one, and without a range the view looks at the last 30 days', async () => {
+test('a missing id is generated, and the default range is the last 30 days', async () => {
   const { body } = await call('POST', '', { body: { name: 'All', q: '' } });
   expect((await call('GET', `/${body.id}`)).body).toMatchObject({ q: '', range: 'P30D' });
 });
 
-test('PUT makes a view that is not there; an old version, a version of no view and an id that is taken are 409', async () => {
+test('PUT creates a missing view; an old version, a version of no view and a taken id are 409', async () => {
   const made = await call('PUT', '/put', { body: view });
   expect([made.status, made.body, made.headers.get('location')]).toEqual([
     201,
@@ -93,15 +93,15 @@ test('a refused write is not recorded', async () => {
   expect((await historyOf(server, { tenant: 'acme', token, q })).total).toBe(0);
 });
 
-test('changelog_read reads views, changelog_manage alone writes them', async () => {
+test('changelog_read reads views, only changelog_manage writes them', async () => {
   await call('PUT', '/scoped', { body: view });
   const reader = await server.token('acme', { scope: 'changelog.changelog_read' });
   for (const path of ['', '/scoped']) expect((await call('GET', path, { as: reader })).status).toBe(200);
   expect((await call('POST', '', { as: reader, body: view })).status).toBe(403);
   expect((await call('PUT', '/scoped', { as: reader, body: view })).status).toBe(403);
   expect((await call('DELETE', '/scoped', { as: reader })).status).toBe(403);
-  const other = await server.token('acme', { scope: 'ai.agent_manage' });
-  expect((await call('GET', '', { as: other })).status).toBe(403);
+  const agentToken = await server.token('acme', { scope: 'ai.agent_manage' });
+  expect((await call('GET', '', { as: agentToken })).status).toBe(403);
 });
 
 test('the views of one tenant are not those of another', async () => {
@@ -111,7 +111,7 @@ test('the views of one tenant are not those of another', async () => {
   expect((await call('GET', '', { tenant: 'other', as })).body).toEqual([]);
 });
 
-describe('the answer is 400 and names the member where', () => {
+describe('the response is 400 and names the member if', () => {
   test.each<[string, object, string]>([
     ['the name is missing', { q: '' }, 'name'],
     ['the name is empty', { name: '', q: '' }, 'name'],
@@ -135,13 +135,13 @@ describe('the answer is 400 and names the member where', () => {
     expect(answer.body.details.map((detail: { field: string }) => detail.field)).toContain(field);
   });
 
-  test('the query is wrong: with the position', async () => {
+  test('the query is invalid: with the position', async () => {
     const { status, body } = await call('POST', '', { body: { ...view, q: 'entity:product price:3' } });
     expect([status, body.details[0].field]).toEqual([400, 'q']);
     expect(body.details[0].message).toMatch(/^At position 16: expected /);
   });
 
-  test('the id in the body is not that of the path', async () => {
+  test('the id in the body differs from the path', async () => {
     const { status, body } = await call('PUT', '/one', { body: { ...view, id: 'two' } });
     expect([status, body.details[0].field]).toEqual([400, 'id']);
   });
@@ -155,7 +155,7 @@ test.each([
   'P36500D',
   '2026-02-01T00:00:00Z/..',
   '2026-02-01T00:00:00.000000001+01:00/2026-03-01T00:00:00Z',
-])('the range %s is taken', async (range) => {
+])('the range %s is accepted', async (range) => {
   expect((await call('PUT', '/range', { body: { ...view, range } })).status).toBeLessThan(300);
   expect((await call('GET', '/range')).body.range).toBe(range);
 });
@@ -164,68 +164,68 @@ test('more days than 36,500 are refused', async () => {
   expect((await call('PUT', '/range', { body: { ...view, range: 'P36501D' } })).status).toBe(400);
 });
 
-test('a query and a range are one query, so a query that leaves no room for a range is refused', async () => {
+test('query and range are joined into one query, so a query that leaves no term for the range is refused', async () => {
   const terms = (count: number) => Array.from({ length: count }, () => 'actor:a').join(' ');
   expect((await call('PUT', '/full', { body: { ...view, q: terms(254) } })).status).toBe(201);
   expect((await call('PUT', '/full', { body: { ...view, q: terms(256) } })).status).toBe(400);
 });
 
-test(`a name has ${maxNameCharacters} characters at most, whatever they are`, async () => {
+test(`a name has at most ${maxNameCharacters} characters of any kind`, async () => {
   const name = '😀'.repeat(maxNameCharacters);
   expect((await call('PUT', '/long', { body: { ...view, name } })).status).toBe(201);
   expect((await call('PUT', '/long', { body: { ...view, name: `${name}a` } })).status).toBe(400);
 });
 
-test('a new view stands after the others; PUT moves it, or keeps its place', async () => {
+test('a new view comes last; PUT moves it or keeps its place', async () => {
   const as = await server.token('ordered', {});
-  const asked = { tenant: 'ordered', as };
+  const caller = { tenant: 'ordered', as };
   const order = async () =>
-    (await call('GET', '?sort=position&fields=name', asked)).body.map(({ id }: { id: string }) => id);
-  for (const id of ['c', 'b', 'a']) await call('PUT', `/${id}`, { ...asked, body: view });
+    (await call('GET', '?sort=position&fields=name', caller)).body.map(({ id }: { id: string }) => id);
+  for (const id of ['c', 'b', 'a']) await call('PUT', `/${id}`, { ...caller, body: view });
   expect(await order()).toEqual(['c', 'b', 'a']);
-  await call('PUT', '/a', { ...asked, body: { ...view, position: 1.5 } });
+  await call('PUT', '/a', { ...caller, body: { ...view, position: 1.5 } });
   expect(await order()).toEqual(['c', 'a', 'b']);
-  await call('PUT', '/a', { ...asked, body: { ...view, name: 'Renamed' } });
+  await call('PUT', '/a', { ...caller, body: { ...view, name: 'Renamed' } });
   expect(await order()).toEqual(['c', 'a', 'b']);
-  // Two people move two views to the same place at once.
-  const first = (id: string) => call('PUT', `/${id}`, { ...asked, body: { ...view, position: 0 } });
+  // Two users move two views to the same place at once.
+  const first = (id: string) => call('PUT', `/${id}`, { ...caller, body: { ...view, position: 0 } });
   await Promise.all([first('b'), first('a')]);
   expect(await order()).toEqual(['a', 'b', 'c']);
-  await call('POST', '', { ...asked, body: { ...view, id: '0-last' } });
+  await call('POST', '', { ...caller, body: { ...view, id: '0-last' } });
   expect(await order()).toEqual(['a', 'b', 'c', '0-last']);
 });
 
-test(`a tenant has ${maxViews} views at most, also where two are made at once`, async () => {
+test(`a tenant has at most ${maxViews} views, even if two are created at once`, async () => {
   const as = await server.token('full', {});
-  const asked = { tenant: 'full', as };
-  expect((await call('PUT', '/v0', { ...asked, body: view })).status).toBe(201);
+  const caller = { tenant: 'full', as };
+  expect((await call('PUT', '/v0', { ...caller, body: view })).status).toBe(201);
   await server.database.pool.query(
     `insert into saved_view (tenant, id, version, document, fields)
        select tenant, 'copy' || n, version, document, fields from saved_view, generate_series(1, $1) n where tenant = 'full'`,
     [maxViews - 3],
   );
-  expect((await call('PUT', '/v1', { ...asked, body: view })).status).toBe(201);
-  // Another process makes the last one, and has not committed it yet.
-  const other = await server.database.pool.connect();
+  expect((await call('PUT', '/v1', { ...caller, body: view })).status).toBe(201);
+  // Another process creates the last one, and has not committed yet.
+  const client = await server.database.pool.connect();
   try {
-    await other.query(`begin; select from tenant where tenant = 'full' for no key update;
+    await client.query(`begin; select from tenant where tenant = 'full' for no key update;
       insert into saved_view (tenant, id, version, document, fields)
         select tenant, 'last', version, document, fields from saved_view where tenant = 'full' and id = 'v0'`);
     let isAnswered = false;
-    const beyond = call('POST', '', { ...asked, body: view }).finally(() => {
+    const beyond = call('POST', '', { ...caller, body: view }).finally(() => {
       isAnswered = true;
     });
     const isWaiting = async () =>
       (await statementsWaiting(server.database)).some((text) => /for no key update/i.test(text));
     for (let looks = 0; looks < 1_000 && !isAnswered && !(await isWaiting()); looks += 1);
-    await other.query('commit');
+    await client.query('commit');
     const { status, body } = await beyond;
     expect([status, body.message]).toEqual([400, expect.stringContaining('200 saved views')]);
   } finally {
-    other.release(true);
+    client.release(true);
   }
-  expect((await call('PUT', '/v0', { ...asked, body: { ...view, name: 'Still' } })).status).toBe(204);
-  expect((await call('PUT', '/new', { ...asked, body: view })).status).toBe(400);
-  await call('DELETE', '/v0', asked);
-  expect((await call('PUT', '/new', { ...asked, body: view })).status).toBe(201);
+  expect((await call('PUT', '/v0', { ...caller, body: { ...view, name: 'Still' } })).status).toBe(204);
+  expect((await call('PUT', '/new', { ...caller, body: view })).status).toBe(400);
+  await call('DELETE', '/v0', caller);
+  expect((await call('PUT', '/new', { ...caller, body: view })).status).toBe(201);
 });

@@ -1,4 +1,4 @@
-// Reads a log with Go's sumdb/note and sumdb/tlog, which know nothing of Annals, and prints what they find.
+// Reads a log with Go's sumdb/note and sumdb/tlog, which know nothing of Annals, and prints the findings.
 //
 // Arguments: the address of the log, an access token, the verifier key, a file with an older checkpoint.
 package main
@@ -39,7 +39,7 @@ func main() {
 	check(err)
 	check(tlog.CheckTree(consistency, tree.N, tree.Hash, old.N, old.Hash))
 
-	// Of a large tree some: Go reads the tiles of each proof anew.
+	// A sample of a large tree: Go reads the tiles again for each proof.
 	step := 1 + tree.N/600
 	leaves := reader.leaves(tree.N)
 	for index, leaf := range leaves {
@@ -56,7 +56,7 @@ func main() {
 	fmt.Printf("%d of %d leaves\n", len(leaves), tree.N)
 }
 
-// The proof of one change, as tlog-proof has it. The checkpoint may be a newer one.
+// The proof of one change, in the format of tlog-proof. The checkpoint may be newer.
 func (reader logReader) proof(index int64, leaf []byte, tree tlog.Tree) {
 	head, checkpoint, _ := strings.Cut(string(reader.get(fmt.Sprintf("/proof?position=%d", index+1))), "\n\n")
 	lines := strings.Split(head, "\n")

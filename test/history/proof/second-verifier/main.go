@@ -134,11 +134,11 @@ func verdict(one line, commitment []byte) string {
 	hashes := make([][]byte, count)
 	var hidden []string
 	for i, field := range one.Fields {
-		var given struct{ Hash string }
+		var hiddenField struct{ Hash string }
 		shown[i] = field[0] != '{'
 		if !shown[i] {
-			check(json.Unmarshal(field, &given))
-			hashes[i] = decode(given.Hash)
+			check(json.Unmarshal(field, &hiddenField))
+			hashes[i] = decode(hiddenField.Hash)
 			hidden = append(hidden, labels[i])
 		}
 	}
