@@ -1,7 +1,7 @@
 -- Settles calls and reserves others, in this order and in one transaction, so that a process sends one batch of a
 -- tenant at a time, however many calls it has. `calls` has the records of settled reservations. A settled reservation
 -- is replaced by what was used, null being what was reserved; one that is not there any more was settled before.
--- Answers a row for each that is wanted, in order: none that has to wait for the quota is overtaken. Calls with the
+-- Returns a row for each of `wanted`, in order: none that has to wait for the quota is overtaken. Calls with the
 -- shared token reserve of the quota and of budgets, those with own keys of budgets alone: 'free' where none applies,
 -- and then they reserve nothing. Nothing is locked or written where nothing changes, so that those who wait may ask
 -- often. Sums are added later (call_sum_records), at the latest before budgets read them here.

@@ -225,7 +225,7 @@ begin
     end loop;
   end if;
 
-  -- The way down. Keys with a dense child go on to the next level. Other children that moments cut are kept in
+  -- The way down. Keys with a dense child continue on the next level. Other children that moments cut are kept in
   -- sparse_keys and sparse_marks.
   while first_depth <= 4 and (keys is not null or only_plans) loop
     -- most of many keys are sparse already on level 0

@@ -33,7 +33,7 @@ declare
   ats bigint[];
   kinds bigint[];
   actors bigint[];
-  -- the cells of a level that are to have rows: of the tenant, of a kind, of an actor (0: not told apart) or of the
+  -- the cells of a level that are to have rows: of the tenant, of a kind, of an actor (0: not distinguished) or of the
   -- kinds of an actor (kind -1), and whether it is known what they hold already, in rows or because they are new, so
   -- that only what is new has to be added; on level 0 only those of the kinds of an actor
   dense_kinds bigint[] := '{}';
@@ -113,7 +113,7 @@ begin
     part := change_cell(depth + 1);
     parts := cell / part;
     with entry as materialized (
-      -- as many as there are to be told apart: children are numbered from 1970 on
+      -- as many as have to be distinguished: children are numbered from 1970 on
       select w.kind, w.actor, w.at / part as child, count(*) as entries
         from unnest(ats, kinds, actors) as w (at, kind, actor) group by 1, 2, 3
     ), by_kind as materialized (

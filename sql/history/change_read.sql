@@ -14,8 +14,8 @@ create function change_read(of_tenant text, now bigint, sinces bigint[], befores
 returns table (total bigint, current boolean, at bigint, sequence bigint, kind bigint, actor bigint, entity_id text,
                name text, schema_version text, related text, paths text, erased text)
 language plpgsql stable
--- besides: where most entries share a moment, to sort what an index finds by the time alone would read all of them
--- for each row
+-- no sorts: where most entries share a moment, sorting what an index finds by time alone would read all of them for
+-- each row
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off
 set enable_sort = off set enable_incremental_sort = off as $$
 declare

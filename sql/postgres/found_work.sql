@@ -15,7 +15,7 @@ begin
   if clock_timestamp() between known.looked_at and known.looked_at + known.fresh_for then
     return known.tenants;
   end if;
-  -- One process looks. Another one that comes meanwhile takes the answers of before.
+  -- One process looks; concurrent callers get the previous answers.
   perform from found_work w where w.questions = of_questions for update skip locked;
   if not found then
     return coalesce(known.tenants, '[]');

@@ -1,4 +1,4 @@
--- The values that a path leads to in a document, as elements of a JSON array. A path that meets an array goes on in
+-- The values that a path leads to in a document, as elements of a JSON array. A path that meets an array continues in
 -- each of its elements, in arrays within arrays too; what it ends at counts, and of an array all elements as well.
 -- For each segment of the path `keys` has the step that takes the member of objects, and `places` the step that takes
 -- an element of arrays, null for a segment that is no place.

@@ -58,7 +58,7 @@ begin
     path_numbers := path_numbers_left(
       array(select (e).path_numbers::text from (select unnest(entries) as e) as given), without_room, path_rest);
   end if;
-  -- a person who writes a document of the service is told apart from the service itself
+  -- a person who writes a document of the service is distinguished from the service itself
   if batch.way not in ('import', 'service') or batch.recorder_issuer is not null then
     recorder := (select min(r.recorder) from change_recorder r where r.tenant = of_tenant
       and r.lookup = batch.recorder_lookup);

@@ -119,8 +119,8 @@ test('whatever one tenant sends, it gets no 500, and the calls of another tenant
     { weight: 2, arbitrary: request.map(bySession) },
     { weight: 2, arbitrary: arbitraryChanges.map(byRecorder) },
   );
-  const some = fc.array(attack, { minLength: 1, maxLength: 2 * requestsOfRun, size: 'max' });
-  await checkLaw(some, { runs: Math.ceil(requests / requestsOfRun) }, async (sent) => {
+  const attacks = fc.array(attack, { minLength: 1, maxLength: 2 * requestsOfRun, size: 'max' });
+  await checkLaw(attacks, { runs: Math.ceil(requests / requestsOfRun) }, async (sent) => {
     const [, others] = await Promise.all([expectHonest(sent), Promise.all(calls.map(bystand))]);
     expect(others).toEqual(calls.map(([method, path, status]) => `${method} ${path} ${status}`));
     // Readiness has a second of the clock, which a busy machine may take; it must not last.

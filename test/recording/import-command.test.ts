@@ -43,7 +43,7 @@ test('a bad line: its number and the reason on stderr, the rest is recorded, exi
   });
 });
 
-test('a file that is not there, or is a folder: a message and exit 1', async () => {
+test('a missing file, or a folder: a message and exit 1', async () => {
   const missing = join(folder, 'missing');
   expect(await run(missing)).toEqual({ exit: 1, stdout: '', stderr: `annals import: there is no file ${missing}\n` });
   expect(await run(folder)).toEqual({ exit: 1, stdout: '', stderr: `annals import: ${folder} is a folder\n` });

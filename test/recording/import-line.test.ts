@@ -42,7 +42,7 @@ describe('a good line', () => {
     expect(pathsOf(undefined)).toEqual(['last']);
     expect(pathsOf([String.raw`b.0.c\.d`, 'f', 'none', 'a.x'])).toEqual([String.raw`b.0.c\.d`, 'last']);
     expect(pathsOf(['b.0.e', 'b.0.x'])).toEqual(['b.0.e', 'last']);
-    // Where every value of an array differs, the whole array is told.
+    // Where every value of an array differs, the path is that of the whole array.
     expect(pathsOf(['b'])).toEqual(['b', 'last']);
     expect(pathsOf([''])).toEqual(['a', 'b', 'last']);
     expect(reasonOf(line(['f']))).toBe('unchanged');
@@ -113,7 +113,7 @@ describe('a good line', () => {
     expect(changeOf(lineWith({ op: 'update', before: null, after: 1 })).paths).toBe('{"":{"before":null,"after":1}}');
   });
 
-  test('keys of the line may be written with escapes, and of one given twice the last counts', () => {
+  test('keys of the line may be written with escapes, and the last of duplicate keys counts', () => {
     const line = String.raw`{"op":"x","\u006fp":"insert","entity":"o","entityId":"1","at":"2024-05-06T07:08:09Z"}`;
     expect(changeOf(line).type).toBe('create');
   });
@@ -137,9 +137,9 @@ describe('an update that changes nothing', () => {
 
 describe('identity', () => {
   test('is that of the id, whatever else the line says', () => {
-    const one = changeOf(lineWith({ id: 'a', after: 1 })).identity;
-    expect(changeOf(lineWith({ id: 'a', after: 2, name: 'n' })).identity).toEqual(one);
-    expect(changeOf(lineWith({ id: 'b', after: 1 })).identity).not.toEqual(one);
+    const expected = changeOf(lineWith({ id: 'a', after: 1 })).identity;
+    expect(changeOf(lineWith({ id: 'a', after: 2, name: 'n' })).identity).toEqual(expected);
+    expect(changeOf(lineWith({ id: 'b', after: 1 })).identity).not.toEqual(expected);
   });
 
   test('without an id is that of the line and of how often it came before', () => {
@@ -198,7 +198,7 @@ describe('a bad line is rejected', () => {
     expect(reasonOf(line)).toBe('is no UTF-8');
   });
 
-  test('without a word of what it holds', () => {
+  test('without quoting its content', () => {
     const secret = 'hunter2';
     const lines = [
       lineWith({ op: secret, after: { token: secret } }),

@@ -27,8 +27,8 @@ test('a time of the same day as the one before is read by the same rules', () =>
   const isTime = /^2024-02-28T([01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/i;
   for (const place of [...known].keys()) {
     if (place < 'YYYY-MM-DDT'.length) continue;
-    for (const other of '0123456789/:.Zzé ') {
-      const text = known.slice(0, place) + other + known.slice(place + 1);
+    for (const character of '0123456789/:.Zzé ') {
+      const text = known.slice(0, place) + character + known.slice(place + 1);
       expect(importTime(known)).toBe(Date.parse(known));
       expect(importTime(text), text).toBe(
         isTime.test(text) ? Date.parse(text.toUpperCase()) : 'is no RFC 3339 time with Z or an offset',
@@ -40,8 +40,9 @@ test('a time of the same day as the one before is read by the same rules', () =>
 test('a character that is no digit is found at each place of a time', () => {
   for (const [place, character] of [...'2024-02-28T12:34:56.789Z'].entries()) {
     if (!/\d/.test(character)) continue;
-    for (const other of '/:é') {
-      const text = `2024-02-28T12:34:56.789Z`.slice(0, place) + other + '2024-02-28T12:34:56.789Z'.slice(place + 1);
+    for (const replacement of '/:é') {
+      const text =
+        `2024-02-28T12:34:56.789Z`.slice(0, place) + replacement + '2024-02-28T12:34:56.789Z'.slice(place + 1);
       expect(importTime(text)).toBe('is no RFC 3339 time with Z or an offset');
     }
   }

@@ -41,7 +41,7 @@ test('a byte order mark at the start is skipped, one elsewhere is not', () => {
   ]);
 });
 
-test('a line that is longer than the limit is told by its number, its neighbours come whole', () => {
+test('a line over the limit is reported by its number, and its neighbours come whole', () => {
   expect(linesOfText('1234\n12345\n1\r\n1234\r\n12345\r\n1234', 4)).toEqual([
     [1, '1234'],
     [2, undefined],

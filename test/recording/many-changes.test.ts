@@ -73,8 +73,8 @@ async function contentOf(tenant: string): Promise<unknown> {
 }
 
 test.each([minMany - 1, minMany])('%i changes at once leave the same as one by one', async (count) => {
-  const one = await recorderOf(`one${count}`);
-  for (const change of changes(count)) await one([change]);
+  const recordSingly = await recorderOf(`one${count}`);
+  for (const change of changes(count)) await recordSingly([change]);
   const many = await recorderOf(`many${count}`);
   expect(await many(changes(count))).toEqual(Array(count).fill('recorded'));
   expect(await contentOf(`many${count}`)).toEqual(await contentOf(`one${count}`));
@@ -103,8 +103,13 @@ test('of many at one time, as a snapshot has them, each is looked up alone, howe
   const [batches, of] = [4, 200];
   const read = await inTransaction(fresh.db, async (transaction) => {
     for (let batch = 0; batch < batches; batch++) {
-      const some = changes(of).map((change) => ({ ...change, at: now, identity: randomBytes(16), related: [] }));
-      await recordChanges(transaction, 'snapshot', some, now, { way: 'import' });
+      const batchChanges = changes(of).map((change) => ({
+        ...change,
+        at: now,
+        identity: randomBytes(16),
+        related: [],
+      }));
+      await recordChanges(transaction, 'snapshot', batchChanges, now, { way: 'import' });
     }
     const { rows } = await sql<{ entries: number }>`
       select idx_tup_fetch::float8 as entries from pg_stat_xact_user_tables where relname = 'change_entry'`.execute(
@@ -116,7 +121,7 @@ test('of many at one time, as a snapshot has them, each is looked up alone, howe
   expect(read).toBeLessThan(batches * (of + 2 * maxAsOld));
 });
 
-test('of many, one that comes twice is recorded once', async () => {
+test('of many, a repeated one is recorded once', async () => {
   const record = await recorderOf('twice');
   expect(await record([...changes(minMany), changeNumber(0)])).toEqual([
     ...Array(minMany).fill('recorded'),
@@ -131,7 +136,7 @@ test('of many, one that is older than the horizon is expired', async () => {
   expect(await record([...changes(minMany), old])).toEqual([...Array(minMany).fill('recorded'), 'expired']);
 });
 
-test('of many, one that somebody else is recording is a duplicate once the other has committed', async () => {
+test('of many, one that a concurrent transaction is recording is a duplicate once that has committed', async () => {
   const record = await recorderOf('race');
   const waiting = await inTransaction(database.db, async (transaction) => {
     await recordChanges(transaction, 'race', [changeNumber(7)], now, { way: 'import' });

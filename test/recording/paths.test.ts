@@ -76,7 +76,7 @@ describe('what differs', () => {
     );
   });
 
-  test('of a key given twice the last counts', () => {
+  test('the last of duplicate keys counts', () => {
     expect(paths('{"a":1,"b":0,"a":2}', '{"b":0,"a":2.0}')).toBe('{}');
     expect(paths(undefined, '{"a":{"x":1},"a":5}')).toBe('{"a":{"after":5}}');
     expect(paths('{"a":"s"}', String.raw`{"a":{"x":[1,{"y":1,"\u0079":2}]}}`)).toBe(
@@ -93,7 +93,7 @@ describe('what differs', () => {
 });
 
 describe('arrays', () => {
-  test('one element of a long array is told by its position', () => {
+  test('one changed element of a long array is recorded by its position', () => {
     const before = '{"items":[{"quantity":1,"sku":"a"},{"quantity":2,"sku":"b"},{"quantity":3,"sku":"c"}]}';
     expect(paths(before, before.replace('3,', '4,'))).toBe('{"items.2.quantity":{"before":3,"after":4}}');
   });
@@ -129,7 +129,7 @@ describe('arrays', () => {
     expect(pairOf('é'.repeat(characters + 1))).toMatch(/^\{"a\.0":/);
   });
 
-  test('inner arrays are decided before the arrays they stand in', () => {
+  test('inner arrays are decided before the arrays that contain them', () => {
     const before = '{"m":[[1,2,3],[4,5,6],["a long text that nobody wants to see twice in one change entry"]]}';
     const after = before.replace('1,2,3', '7,8,9');
     expect(paths(before, after)).toBe('{"m.0":{"before":[1,2,3],"after":[7,8,9]}}');
@@ -164,7 +164,7 @@ describe('laws', () => {
   test('the paths applied to the document before give the one after, but for containers left empty', () => {
     fc.assert(
       fc.property(anyPair, ([before, after]) => {
-        // Of a change at "" alone nobody can tell whether it is the document's or that of its empty key.
+        // A change at "" alone is ambiguous: of the whole document, or of its empty key.
         fc.pre(![before, after].some((tree) => tree && 'members' in tree && membersByName(tree).has('')));
         const result = paths(before && written(before), after && written(after));
         expect(withoutEmpty(applied(before, referenceParse(result)))).toEqual(withoutEmpty(nested(after)));

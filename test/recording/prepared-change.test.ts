@@ -3,7 +3,7 @@ import type { Change, ChangeType } from '../../src/recording/change.ts';
 import { maxOwnPathsBytes, preparedChange } from '../../src/recording/prepared-change.ts';
 
 const members = 100;
-/** What each path of these documents adds besides the key above it: `".00":{"after":0}` and a comma. */
+/** What each path of these documents adds to the key above it: `".00":{"after":0}` and a comma. */
 const around = '".00":{"after":0},'.length;
 
 /** A document of 100 members below one key, which each of their paths repeats. */

@@ -87,7 +87,7 @@ async function idsNewestFirst(): Promise<string[]> {
 }
 
 describe('a batch', () => {
-  test('is counted by what became of each change, and what is rejected names its place', async () => {
+  test('is counted by the outcome of each change, and a rejected change is listed with its index', async () => {
     const again = incomingChange({ entityId: 'again' });
     const taken = await take([
       incomingChange({ entityId: 'one' }),
@@ -333,7 +333,7 @@ describe('a change that can never be recorded', () => {
     expect(await kept()).toHaveLength(3);
   });
 
-  test('keeps 100,000 of a tenant where nobody says otherwise, and refuses the next', async () => {
+  test('keeps 100,000 of a tenant by default, and refuses the next', async () => {
     await database.pool.query(
       `insert into change_rejected (tenant, id, way, position, reason)
          select $1, lpad(number::text, 32, '0')::uuid, 'capture', number, 'is wrong' from generate_series(1, 99999) as number`,

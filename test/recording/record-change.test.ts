@@ -53,15 +53,15 @@ describe('identities', () => {
   const identity = Buffer.alloc(16, 7);
 
   test('the same change again is a duplicate, in the same batch, in another one, and alone', async () => {
-    const one = change({ identity, name: 'N', schemaVersion: '1', related: [{ entity: 'g', entityId: '1' }] });
-    expect(await record([one, { ...one }])).toEqual(['recorded', 'duplicate']);
-    expect(await record([one])).toEqual(['duplicate']);
-    expect(await record([change(), one, change()])).toEqual(['recorded', 'duplicate', 'recorded']);
+    const repeated = change({ identity, name: 'N', schemaVersion: '1', related: [{ entity: 'g', entityId: '1' }] });
+    expect(await record([repeated, { ...repeated }])).toEqual(['recorded', 'duplicate']);
+    expect(await record([repeated])).toEqual(['duplicate']);
+    expect(await record([change(), repeated, change()])).toEqual(['recorded', 'duplicate', 'recorded']);
     expect((await find('')).total).toBe(3);
     expect(await rowsOf('change_related')).toBe(1);
   });
 
-  const given = change({ identity, name: 'N', schemaVersion: '1', related: [{ entity: 'g', entityId: '1' }] });
+  const original = change({ identity, name: 'N', schemaVersion: '1', related: [{ entity: 'g', entityId: '1' }] });
   test.each<[string, Partial<Change>]>([
     ['type', { type: 'create' }],
     ['entity', { entity: 'orders' }],
@@ -73,19 +73,19 @@ describe('identities', () => {
     ['paths', { paths: '{"a":{"after":1.0}}' }],
     ['related', { related: [] }],
     ['the id of a related item', { related: [{ entity: 'g', entityId: '2' }] }],
-    ['one related item more', { related: [...given.related, ...given.related] }],
-  ])('the same identity and time with another %s is a conflict, and the first one stays', async (_what, other) => {
-    const different = { ...given, ...other };
-    expect(await record([given, different])).toEqual(['recorded', 'conflict']);
+    ['one related item more', { related: [...original.related, ...original.related] }],
+  ])('the same identity and time with another %s is a conflict, and the first one stays', async (_what, difference) => {
+    const different = { ...original, ...difference };
+    expect(await record([original, different])).toEqual(['recorded', 'conflict']);
     expect(await record([different])).toEqual(['conflict']);
-    expect(await record([given])).toEqual(['duplicate']);
+    expect(await record([original])).toEqual(['duplicate']);
     expect(await find('')).toMatchObject({ total: 1, entries: [{ name: 'N', actor: 'Jane Doe' }] });
   });
 
   test('the same identity at another time, or in another tenant, is another change', async () => {
-    expect(await record([given, { ...given, at: given.at + 1 }])).toEqual(['recorded', 'recorded']);
+    expect(await record([original, { ...original, at: original.at + 1 }])).toEqual(['recorded', 'recorded']);
     await createTenant(database.db, `${tenant}x`);
-    expect(await createRecorder(database.db, `${tenant}x`, () => now)([given])).toEqual(['recorded']);
+    expect(await createRecorder(database.db, `${tenant}x`, () => now)([original])).toEqual(['recorded']);
   });
 
   test('two who record the same at once: one does, the other finds it there', async () => {
@@ -147,8 +147,8 @@ test('what is older than the horizon is expired, among what is not', async () =>
 });
 
 test('a change that retention drops while it is recorded again is expired, and no conflict', async () => {
-  const given = change();
-  expect(await record([given])).toEqual(['recorded']);
+  const original = change();
+  expect(await record([original])).toEqual(['recorded']);
   const outcomes = await inTransaction(database.db, async (transaction) => {
     // Retention comes between the statement that finds the entry there and the one that compares it.
     const raced = transaction.withPlugin({
@@ -158,23 +158,23 @@ test('a change that retention drops while it is recorded again is expired, and n
         return result;
       },
     });
-    return await recordChanges(raced, tenant, [given, { ...given, actor: 'Another' }], now, { way: 'import' });
+    return await recordChanges(raced, tenant, [original, { ...original, actor: 'Another' }], now, { way: 'import' });
   });
   expect(outcomes).toEqual(['expired', 'expired']);
 });
 
 describe('transactions', () => {
   test('a change recorded in a transaction that is rolled back never was', async () => {
-    const given = change({ entity: 'new', actor: 'New', related: [{ entity: 'g', entityId: '1' }] });
+    const firstOfKind = change({ entity: 'new', actor: 'New', related: [{ entity: 'g', entityId: '1' }] });
     const attempt = inTransaction(database.db, async (transaction) => {
-      expect(await recordChange(transaction, tenant, given, now)).toBe('recorded');
+      expect(await recordChange(transaction, tenant, firstOfKind, now)).toBe('recorded');
       throw new Error('rolled back');
     });
     await expect(attempt).rejects.toThrow('rolled back');
     for (const table of ['entry', 'related', 'delta', 'kind', 'actor', 'tally']) {
       expect(await rowsOf(`change_${table}`), table).toBe(0);
     }
-    expect(await record([given])).toEqual(['recorded']);
+    expect(await record([firstOfKind])).toEqual(['recorded']);
   });
 
   test('several changes in one transaction, of a name that is new to all of them, use it once', async () => {
@@ -192,10 +192,10 @@ describe('transactions', () => {
   });
 
   test('it works under repeatable read as well', async () => {
-    const given = change();
+    const repeated = change();
     const outcomes = await inTransaction(
       database.db,
-      (one) => recordChanges(one, tenant, [given, given], now, { way: 'import' }),
+      (transaction) => recordChanges(transaction, tenant, [repeated, repeated], now, { way: 'import' }),
       {
         isolation: 'repeatable read',
       },
@@ -210,7 +210,7 @@ describe('sizes', () => {
 
   test('names, ids and actors of 1,000 emoji, which are larger than a row of an index may be', async () => {
     const long = () => emoji(1_000).join('');
-    const given = change({
+    const oversized = change({
       entity: long(),
       entityId: long(),
       name: long(),
@@ -218,21 +218,21 @@ describe('sizes', () => {
       actor: long(),
       related: Array.from({ length: 20 }, () => ({ entity: long(), entityId: long() })),
     });
-    expect(await record([given])).toEqual(['recorded']);
-    expect(await record([given])).toEqual(['duplicate']);
+    expect(await record([oversized])).toEqual(['recorded']);
+    expect(await record([oversized])).toEqual(['duplicate']);
     await foldHistory(database.db, tenant);
-    const [item] = given.related;
+    const [item] = oversized.related;
     for (const q of [
-      `actor:"${given.actor}"`,
-      `entity:"${given.entity}" entityId:"${given.entityId}"`,
+      `actor:"${oversized.actor}"`,
+      `entity:"${oversized.entity}" entityId:"${oversized.entityId}"`,
       `related:elemMatch(entity:"${item?.entity}" entityId:"${item?.entityId}")`,
       `related.entity:"${item?.entity}"`,
     ]) {
       const { total, entries } = await find(q);
       expect({ total, name: entries[0]?.name, actor: entries[0]?.actor }).toEqual({
         total: 1,
-        name: given.name,
-        actor: given.actor,
+        name: oversized.name,
+        actor: oversized.actor,
       });
     }
   });
@@ -265,22 +265,22 @@ describe('sizes', () => {
       ' ',
       '',
     ]) {
-      const given = change({
+      const special = change({
         entity: text,
         entityId: text,
         name: text,
         actor: text,
         related: [{ entity: text, entityId: text }],
       });
-      expect(await record([given])).toEqual(['recorded']);
-      expect(await record([given])).toEqual(['duplicate']);
+      expect(await record([special])).toEqual(['recorded']);
+      expect(await record([special])).toEqual(['duplicate']);
       const quoted = `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
       const { entries } = await find(
         `entity:${quoted} entityId:${quoted} related:elemMatch(entity:${quoted} entityId:${quoted})`,
       );
       expect(
         entries.map(({ entity, entityId, name, actor, related }) => ({ entity, entityId, name, actor, related })),
-      ).toEqual([{ entity: text, entityId: text, name: text, actor: text, related: JSON.stringify(given.related) }]);
+      ).toEqual([{ entity: text, entityId: text, name: text, actor: text, related: JSON.stringify(special.related) }]);
     }
   });
 
@@ -288,9 +288,9 @@ describe('sizes', () => {
     const value = 'ab\\"é😀'.repeat(1_700_000);
     const paths = `{"a":{"before":9007199254740993,"after":"${value}"}}`;
     expect(Buffer.byteLength(paths)).toBeGreaterThan(16 * 1024 * 1024);
-    const given = change({ paths });
-    expect(await record([change(), given])).toEqual(['recorded', 'recorded']);
-    expect(await record([given])).toEqual(['duplicate']);
+    const large = change({ paths });
+    expect(await record([change(), large])).toEqual(['recorded', 'recorded']);
+    expect(await record([large])).toEqual(['duplicate']);
     const { entries } = await find('', 1);
     expect(entries[0]?.paths === paths).toBe(true);
   });
@@ -307,13 +307,13 @@ describe('sizes', () => {
     );
     for (let nth = 1_999; nth > 0; nth -= 7) batch[nth] = { ...(batch[nth - 1] as Change) };
     const seen = new Set<string>();
-    const wanted = batch.map(({ at, identity }) => {
+    const expected = batch.map(({ at, identity }) => {
       const key = `${at} ${Buffer.from(identity).toString('hex')}`;
       const outcome = seen.has(key) ? 'duplicate' : 'recorded';
       seen.add(key);
       return outcome;
     });
-    expect(await record(batch)).toEqual(wanted);
+    expect(await record(batch)).toEqual(expected);
     expect(await record(batch)).toEqual(batch.map(() => 'duplicate'));
     expect((await find('entity:*', 1)).total).toBe(seen.size);
   });

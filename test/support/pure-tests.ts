@@ -83,7 +83,7 @@ class TestSources {
   /** The file itself and all that it imports, directly or not. */
   allOf(file: string): string[] {
     const all = new Set([file]);
-    for (const one of all) for (const imported of this.#importedBy(one)) all.add(imported);
+    for (const reached of all) for (const imported of this.#importedBy(reached)) all.add(imported);
     return [...all];
   }
 

@@ -1,5 +1,5 @@
 -- tenants_with of one server, worker by worker, on the connection that the coordinator keeps to each. A worker that
--- is away leaves out its tenants, and the work for all others goes on.
+-- is unreachable leaves out its tenants, and the work for all others continues.
 create function tenants_with(of_tables text[], conditions text[]) returns table (question integer, tenant text)
 language plpgsql as $$
 declare

@@ -8,15 +8,15 @@ import { deliveredChange } from '../../support/server/delivered-changes.ts';
 
 const noon = Date.UTC(2026, 10, 23, 12);
 
-function tell(told: Partial<AlertContent> = {}): { subject: string; text: string } {
+function tell(overrides: Partial<AlertContent> = {}): { subject: string; text: string } {
   const { alert = { after: { position: 0, fingerprint: 0 }, count: 1, from: noon, to: noon + 5_000 }, ...others } =
-    told;
+    overrides;
   const changes = [deliveredChange(1, { paths: '{"price":{"before":39.90,"after":34.90}}' })];
   const usual = { tenant: 'shop', name: 'Prices', q: 'entity:product', changes, withValues: false };
   return alertMail({ ...usual, baseUrl: 'https://history.example/annals', alert, ...others });
 }
 
-test('an alert tells how many changes there were, when, and the first of them, without values unless they are wanted', () => {
+test('an alert reports the number of changes, the period and the first ones, with values only if enabled', () => {
   const { subject, text } = tell();
   expect(subject).toBe('Annals: 1 change, alert "Prices"');
   expect(text).toContain('- 2026-11-23T12:00:00.001Z update product p-1, by Jane Doe\n    price\n');
@@ -24,7 +24,7 @@ test('an alert tells how many changes there were, when, and the first of them, w
   expect(tell({ withValues: true }).text).toContain('    price: 39.90 → 34.90\n');
 });
 
-test('with more changes than it tells of it says so', () => {
+test('an alert that lists only the first of its changes says so', () => {
   const changes = [1, 2, 3, 4, 5].map((position) => deliveredChange(position));
   const { subject, text } = tell({
     changes,
@@ -42,13 +42,13 @@ test.each(['entity:product', '', 'compoundLogicalQuery:((type:create) OR (type:u
     const [link = ''] = /https:\S+/.exec(tell({ q }).text) ?? [];
     const url = new URL(link);
     expect(`${url.origin}${url.pathname}`).toBe('https://history.example/annals/console/history');
-    const asked = url.searchParams.get('q') ?? '';
-    expect(asked).toBe(`${q.trim()} occurredAt:(>="2026-11-23T12:00:00.000Z" AND <="2026-11-23T12:00:05.000Z")`.trim());
-    parseQuery(asked, changelogDialect);
+    const query = url.searchParams.get('q') ?? '';
+    expect(query).toBe(`${q.trim()} occurredAt:(>="2026-11-23T12:00:00.000Z" AND <="2026-11-23T12:00:05.000Z")`.trim());
+    parseQuery(query, changelogDialect);
   },
 );
 
-test('without a public address it tells what to ask for', () => {
+test('without a public address it quotes the query instead of a link', () => {
   const { text } = tell({ baseUrl: undefined });
   expect(text).not.toContain('http');
   expect(text).toContain('entity:product occurredAt:(>=');

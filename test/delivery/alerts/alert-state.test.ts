@@ -45,15 +45,15 @@ test('the times of the changes decide, in whichever order they were recorded: a 
 
 test('the law of the threshold: raised where some window of that length holds so many, in one call or in many', async () => {
   const times = fc.array(fc.nat(40), { maxLength: 30 });
-  const asked = fc.record({ count: fc.integer({ min: 1, max: 5 }), minutes: fc.integer({ min: 1, max: 12 }) });
-  await checkLaw(fc.record({ times, asked }), { runs: 100 }, async ({ times: all, asked: wanted }) => {
+  const limits = fc.record({ count: fc.integer({ min: 1, max: 5 }), minutes: fc.integer({ min: 1, max: 12 }) });
+  await checkLaw(fc.record({ times, limit: limits }), { runs: 100 }, async ({ times: all, limit }) => {
     const sorted = all.toSorted((one, other) => one - other);
     const matches = matchesAt(sorted.map((time) => time * minute));
     const isReached = sorted.some((from) => {
-      return sorted.filter((time) => time >= from && time < from + wanted.minutes).length >= wanted.count;
+      return sorted.filter((time) => time >= from && time < from + limit.minutes).length >= limit.count;
     });
-    const atOnce = countMatches(nothingCounted, matches, wanted);
-    const oneByOne = matches.reduce((state, match) => countMatches(state, [match], wanted), nothingCounted);
+    const atOnce = countMatches(nothingCounted, matches, limit);
+    const oneByOne = matches.reduce((state, match) => countMatches(state, [match], limit), nothingCounted);
     expect(oneByOne).toEqual(atOnce);
     expect(atOnce.raised !== undefined).toBe(isReached);
   });

@@ -55,7 +55,7 @@ async function record(count: number, prefix: string): Promise<void> {
   );
 }
 
-test('an e-mail tells of so many changes in so many minutes: not before, the first five of them, without values', async () => {
+test('an e-mail is sent once the threshold is reached and not before, with the first five changes, without values', async () => {
   const id = await make('jane@shop.example', { threshold: { count: 7, minutes: 5 } });
   await record(6, 'few');
   await eventually(() => acme.counts(id)).toMatchObject({ matched: 6, delivered: 6, isWhole: true });
@@ -71,7 +71,7 @@ test('an e-mail tells of so many changes in so many minutes: not before, the fir
   await acme.call('DELETE', `/${id}`);
 });
 
-test('a rule sends one e-mail in 10 minutes, which counts all changes since the last one; values where they are wanted', async () => {
+test('a rule sends one e-mail per 10 minutes, which counts all changes since the last; with values if enabled', async () => {
   const to = 'joe@shop.example';
   const id = await make(to, { values: true });
   await record(1, 'first');
@@ -96,7 +96,7 @@ test('a rule sends one e-mail in 10 minutes, which counts all changes since the 
   await acme.call('DELETE', `/${id}`);
 });
 
-test('a sample tells what the mail server did with it, without its text, and is not sent again', async () => {
+test('a sample reports what the mail server did with it, without its text, and is not sent again', async () => {
   const to = 'away@shop.example';
   const waiting = async () =>
     (await server.database.pool.query('select from mail where recipient = $1', [to])).rowCount;

@@ -30,7 +30,7 @@ test('each pause is up to 20 % longer or shorter, and Retry-After is heeded up t
   expect(pauseOf(1, hour, middle)).toBe(10_000);
 });
 
-test('after somebody has resumed the subscription the steps start over', () => {
+test('once the subscription is resumed the steps start over', () => {
   const place = { position: 0, fingerprint: 0, waiting: 0, unreachable: 0, slowed: 0 };
   expect(failuresOf({ state: { ...place, state: 'retrying' } }, { attempts: 9 })).toBe(9);
   expect(failuresOf({ state: { ...place, state: 'active' } }, { attempts: 9 })).toBe(0);

@@ -47,11 +47,11 @@ test('in the format of Annals a batch has the items of the feed with every digit
 });
 
 test('as CloudEvents every change is one that the package cloudevents takes, with the item as data', () => {
-  const told = [...changes, deliveredChange(4, { entity: 'a/b ü', entityId: '"4"\n%' })];
-  const texts = textsOf(told, { ...usual, format: 'cloudevents' });
+  const allChanges = [...changes, deliveredChange(4, { entity: 'a/b ü', entityId: '"4"\n%' })];
+  const texts = textsOf(allChanges, { ...usual, format: 'cloudevents' });
   const events = (JSON.parse(joinedTexts(texts, 'json')) as object[]).map((event) => new CloudEvent(event, true));
-  expect(events.map(({ data }) => data)).toEqual(told.map(({ text }) => JSON.parse(text)));
-  expect(new Set(events.map(({ id }) => id)).size).toBe(told.length);
+  expect(events.map(({ data }) => data)).toEqual(allChanges.map(({ text }) => JSON.parse(text)));
+  expect(new Set(events.map(({ id }) => id)).size).toBe(allChanges.length);
   expect(events[3]).toMatchObject({
     source: 'https://history.example/annals/changelog/shop',
     type: 'annals.change.update',

@@ -39,7 +39,7 @@ function readerOf(places: readonly Place[], portion: number): ReadMatches {
   };
 }
 
-const asked = {
+const selection = {
   q: '',
   maxAge: 60_000,
   textsOf: (changes: readonly DeliveredChange[]) => changes.map(({ text }) => `{"wrapped":${text}}`),
@@ -61,7 +61,7 @@ test('the law of batches: one after another they have each matching change once,
     let skipped = 0;
     let expired = 0;
     for (let isOver = false; !isOver; ) {
-      const batch = await formBatch(read, 'shop', { ...asked, after }, bounds);
+      const batch = await formBatch(read, 'shop', { ...selection, after }, bounds);
       const bytes = batch.texts.reduce((sum, text) => sum + text.length + 1, 0);
       expect(batch.changes.length).toBeLessThanOrEqual(bounds.maxChanges);
       if (batch.changes.length > 1) expect(bytes).toBeLessThanOrEqual(bounds.maxBytes);
@@ -70,7 +70,7 @@ test('the law of batches: one after another they have each matching change once,
       skipped += batch.skipped;
       expired += batch.expired;
       // The same bounds are the same batch.
-      const repeat = { ...asked, after, until: batch.reached.position };
+      const repeat = { ...selection, after, until: batch.reached.position };
       const unlimited = { maxChanges: 1_000, maxBytes: 1_048_576 };
       expect((await formBatch(read, 'shop', repeat, unlimited)).texts).toEqual(batch.texts);
       isOver = batch.caughtUp;
@@ -87,7 +87,7 @@ test('a change that was older than maxAge when it was recorded is left out, and 
   const read = readerOf(['old', 'short'], 100);
   const after = { position: 0, fingerprint: 0 };
   const bounds = { maxChanges: 10, maxBytes: 10_000 };
-  const { changes, skipped } = await formBatch(read, 'shop', { ...asked, after }, bounds);
+  const { changes, skipped } = await formBatch(read, 'shop', { ...selection, after }, bounds);
   expect([changes.map(({ position }) => position), skipped]).toEqual([[2], 1]);
-  expect((await formBatch(read, 'shop', { ...asked, after, maxAge: undefined }, bounds)).skipped).toBe(0);
+  expect((await formBatch(read, 'shop', { ...selection, after, maxAge: undefined }, bounds)).skipped).toBe(0);
 });

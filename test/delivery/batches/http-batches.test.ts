@@ -123,7 +123,7 @@ test.each([
   [{ type: 'email', to: 'a@b.example, c@d.example' }, 'target.to'],
 ])('%j is refused', async (target, field) => {
   const { status, body } = await acme.call<{ details: object[] }>('POST', '', { name: 'Wrong', target });
-  // In words: nobody reads a pattern.
+  // The message is for people and must not quote a pattern.
   const message = expect.not.stringContaining('pattern');
   expect({ status, details: body.details }).toEqual({ status: 400, details: [{ field, message }] });
 });

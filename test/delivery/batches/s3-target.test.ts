@@ -158,7 +158,7 @@ test('a 412 is delivered only where the sample is there: not where the name has 
   expect(await target.test(sending)).toMatchObject(nothingThere);
   server.refuse({ status: 412, code: 'PreconditionFailed' });
   expect(await target.deliverBatch(sending, batchOf('one\n'))).toMatchObject(nothingThere);
-  // Without s3:ListBucket nobody is told that there is nothing.
+  // Without s3:ListBucket S3 answers 403 for a missing object.
   server.refuse({ status: 412, code: 'PreconditionFailed' }, { status: 403, code: 'AccessDenied' });
   expect(await target.test(sending)).toMatchObject({
     outcome: 'failed',

@@ -61,7 +61,7 @@ test('a subscription is made with its defaults, shown without its secrets, repla
   expect((await acme.call('PUT', '/one', { name: 'x', target: webhook() })).status).toBe(404);
 });
 
-test('its changes are in the history, with masks, and how it fares is not', async () => {
+test('its changes are in the history, masked, and its delivery state is not', async () => {
   await acme.make({ id: 'told', target: webhook({ headers: { 'X-Key': 'hush' } }) });
   const shown = await acme.get('told');
   const headers = { 'X-Key': 'hush, hush' };
@@ -145,7 +145,7 @@ test('to read takes a scope, to write another one, and to make or resume one als
   expect((await manager.call('GET', '')).status).toBe(200);
   expect((await historian.call('GET', '')).status).toBe(403);
   const body = { name: 'x', target: webhook() };
-  for (const one of [reader, manager, historian]) expect((await one.call('POST', '', body)).status).toBe(403);
+  for (const caller of [reader, manager, historian]) expect((await caller.call('POST', '', body)).status).toBe(403);
   expect((await reader.call('POST', `/${id}/pause`)).status).toBe(403);
   expect((await manager.call('POST', `/${id}/pause`)).status).toBe(204);
   for (const [path, sent] of [
@@ -176,7 +176,7 @@ test('a tenant has at most 50, and the 51st is refused', async () => {
   expect(page.body.map(({ id }) => id)).toEqual(['last', 'copy9', 'copy8']);
 });
 
-test('when its maker is revoked it is paused, and another client takes it over where it stands', async () => {
+test('when its maker is revoked it is paused, and another client takes it over at its position', async () => {
   const client = await server.createClient('acme', { name: 'Maker' });
   const maker = subscriptionsOf(server, 'acme', await server.tokenOf(client));
   const { id } = await maker.make({ q: 'entity:product', target: webhook({ url: receiver.url }) });
@@ -192,7 +192,7 @@ test('when its maker is revoked it is paused, and another client takes it over w
   await acme.call('DELETE', `/${id}`);
 });
 
-test('what is not enabled or paused is not delivered, and then goes on where it stopped', async () => {
+test('a disabled or paused subscription delivers nothing, and then resumes where it stopped', async () => {
   receiver.received.length = 0;
   const { id } = await acme.make({ q: 'entity:product', enabled: false, target: webhook({ url: receiver.url }) });
   expect(await acme.get(id)).toMatchObject({ state: 'paused', reason: 'disabled' });
@@ -276,7 +276,7 @@ test('a sample says that it is one, and both keys sign for a day after a rotatio
   await acme.call('DELETE', `/${id}`);
 });
 
-test('Ed25519: the public key is shown whenever somebody asks', async () => {
+test('Ed25519: the public key can be read at any time', async () => {
   const { id, publicKey, secret } = await acme.make({ target: webhook({ signing: 'ed25519' }) });
   expect([publicKey, secret]).toEqual([expect.stringMatching(/^whpk_/), undefined]);
   expect(await acme.get(id)).toMatchObject({ target: { publicKey } });
@@ -285,7 +285,7 @@ test('Ed25519: the public key is shown whenever somebody asks', async () => {
   await acme.call('DELETE', `/${id}`);
 });
 
-test('a place that is not there any more pauses the subscription, which says so and continues where it is told', async () => {
+test('a position that no longer exists pauses the subscription, which says so and resumes from the requested position', async () => {
   receiver.received.length = 0;
   const { id } = await acme.make({ q: 'entity:product', target: webhook({ url: receiver.url }) });
   await acme.call('POST', `/${id}/pause`);

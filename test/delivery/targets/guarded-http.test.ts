@@ -60,35 +60,35 @@ test('a connection of one tenant is never used for another that may not be conne
 });
 
 test('the address that was checked is the one that is connected to, also where the name changes', async () => {
-  const asked: string[] = [];
+  const lookups: string[] = [];
   const addresses = ['127.0.0.1', '10.1.2.3'];
   const send = open({
     allowed: loopback,
     resolve: (name, _options, done) => {
-      asked.push(name);
-      done(null, [{ address: addresses[asked.length - 1] ?? '10.1.2.3', family: 4 }]);
+      lookups.push(name);
+      done(null, [{ address: addresses[lookups.length - 1] ?? '10.1.2.3', family: 4 }]);
     },
   });
   const url = `http://erp.example:${receiver.port}/hook`;
   receiver.answer = (_received, response) => void response.writeHead(204, { connection: 'close' }).end();
   expect((await send(url)).result.outcome).toBe('delivered');
-  expect(asked).toEqual(['erp.example']);
+  expect(lookups).toEqual(['erp.example']);
   expect((await send(url)).result).toEqual(noConnection);
-  expect(asked).toHaveLength(2);
+  expect(lookups).toHaveLength(2);
   expect(receiver.received).toHaveLength(1);
 });
 
 test('plain HTTP goes to allowed addresses alone, a public one is refused', async () => {
-  const asked: string[] = [];
+  const lookups: string[] = [];
   const send = open({
     allowed: loopback,
     resolve: (name, _options, done) => {
-      asked.push(name);
+      lookups.push(name);
       done(null, [{ address: '93.184.215.14', family: 4 }]);
     },
   });
   expect((await send(`http://shop.example:${receiver.port}/`)).result).toEqual(noConnection);
-  expect(asked).toEqual(['shop.example']);
+  expect(lookups).toEqual(['shop.example']);
 });
 
 test('a redirect, also one that leads inward, is not followed', async () => {
@@ -158,7 +158,7 @@ test('an answer that comes drop by drop is cut at the end of its time, and its s
   expect((await open()(receiver.url, { timeLimit: 300 })).result.outcome).toBe('delivered');
 });
 
-test('a certificate that nobody has signed is no connection, and with its authority it is one', async () => {
+test('a self-signed certificate is refused, and accepted for its host once it is trusted', async () => {
   const folder = temporaryFolder();
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
   execFileSync(

@@ -29,17 +29,17 @@ test('each change is delivered once, in the order of its document, and the recei
   expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(60);
 });
 
-test('receivers of changes are told which were erased, by their positions, and the erasure lists whom that cannot reach', async () => {
+test('receivers get the positions of erased changes, and the erasure lists the subscriptions that cannot be notified', async () => {
   const acme = subscriptionsOf(server, 'acme', token);
   const q = 'entity:product entityId:erased-one';
   const webhook = (path: string) => ({ type: 'webhook', url: `${receiver.url}${path}` });
   const { id, secret } = await acme.make({ q, target: webhook('/each') });
   const batches = await acme.make({ q, target: { type: 'http', url: `${receiver.url}/batch`, maxSeconds: 0 } });
-  const other = await acme.make({ q: 'entity:none', target: webhook('/other') });
+  const unrelated = await acme.make({ q: 'entity:none', target: webhook('/other') });
   const paused = await acme.make({ q, name: 'Stopped', target: webhook('/stopped') });
   await recordUpdates(server, 'acme', ['erased-one', 'kept', 'erased-one']);
-  for (const one of [id, batches.id, paused.id])
-    await eventually(() => acme.counts(one)).toMatchObject({ delivered: 2, isWhole: true });
+  for (const subscription of [id, batches.id, paused.id])
+    await eventually(() => acme.counts(subscription)).toMatchObject({ delivered: 2, isWhole: true });
   await acme.call('POST', `/${paused.id}/pause`);
   const positions = receiver.received
     .filter(({ path }) => path.endsWith('/batch'))
@@ -54,7 +54,7 @@ test('receivers of changes are told which were erased, by their positions, and t
   expect(untold).toEqual([{ id: paused.id, name: 'Stopped', target: 'webhook', state: 'paused' }]);
   await eventually(() => acme.counts(id)).toMatchObject({ delivered: 3, isWhole: true });
   await eventually(() => acme.counts(batches.id)).toMatchObject({ delivered: 3, isWhole: true });
-  await eventually(() => acme.counts(other.id)).toMatchObject({ delivered: 1, isWhole: true });
+  await eventually(() => acme.counts(unrelated.id)).toMatchObject({ delivered: 1, isWhole: true });
   await acme.call('POST', `/${paused.id}/resume`);
   await eventually(() => acme.counts(paused.id)).toMatchObject({ delivered: 3, isWhole: true });
   const [first = 0, last = 0] = positions;
@@ -67,8 +67,12 @@ test('receivers of changes are told which were erased, by their positions, and t
   ];
   const erased = { type: 'erased', at: expect.any(String), positions: ranges };
   const item = { ...erased, position: last + 1, cursor: expect.any(String) };
-  const [told] = receiver.received.filter(({ path }) => path.endsWith('/each'));
-  expect(told && verified(told, secret)).toEqual({ type: 'change.erased', timestamp: expect.any(String), data: item });
+  const [notice] = receiver.received.filter(({ path }) => path.endsWith('/each'));
+  expect(notice && verified(notice, secret)).toEqual({
+    type: 'change.erased',
+    timestamp: expect.any(String),
+    data: item,
+  });
   const [batch] = receiver.received.filter(({ path }) => path.endsWith('/batch'));
   expect(JSON.parse(batch?.body ?? '')).toEqual(item);
   expect(receiver.received.map(({ body }) => body).join()).not.toContain('erased-one');

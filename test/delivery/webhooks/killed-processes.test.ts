@@ -57,11 +57,11 @@ test(`of two processes the one that delivers is killed, ${kills} times: each cha
     await recordUpdates(server, 'acme', documents);
     await eventually(() => receiver.received.length).toBeGreaterThan(seen);
     // The last one is not killed.
-    const other = kill + 1 < kills ? await startDelivering() : await deliverHere();
+    const successor = kill + 1 < kills ? await startDelivering() : await deliverHere();
     resolve();
     await sleep(random.below(75));
     delivering.process.kill('SIGKILL');
-    if (other !== undefined) delivering = other;
+    if (successor !== undefined) delivering = successor;
     // Once the lease of a dead process ends by itself. Later the time passes quicker.
     if (kill > 0) await server.database.pool.query('update subscription_state set held_until = now()');
   }
@@ -70,9 +70,9 @@ test(`of two processes the one that delivers is killed, ${kills} times: each cha
   });
   const idsByPosition = new Map<number, string>();
   const lastOf = new Map<string, number>();
-  for (const one of receiver.received) {
-    const { data } = verified(one, secret) as unknown as { data: { position: number; entityId: string } };
-    const webhookId = String(one.headers['webhook-id']);
+  for (const delivery of receiver.received) {
+    const { data } = verified(delivery, secret) as unknown as { data: { position: number; entityId: string } };
+    const webhookId = String(delivery.headers['webhook-id']);
     const known = idsByPosition.get(data.position);
     expect(known ?? webhookId).toBe(webhookId);
     idsByPosition.set(data.position, webhookId);

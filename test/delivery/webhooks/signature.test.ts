@@ -83,7 +83,7 @@ test('a webhook signed with a private key is verified by openssl', async () => {
 
 describe.each(['hmac', 'ed25519'] as const)('verifyWebhook with %s', (signing) => {
   const { key, receiver } = makeSigningKey(signing);
-  const other = makeSigningKey(signing);
+  const foreign = makeSigningKey(signing);
   const headers = headersOf([key]);
   const verify = (
     changed: {
@@ -109,12 +109,12 @@ describe.each(['hmac', 'ed25519'] as const)('verifyWebhook with %s', (signing) =
     expect(await verifyWebhook(body, new Headers(headers), [secretOf(receiver)], { now })).toEqual(expected);
   });
 
-  test('refuses what somebody changed', async () => {
+  test('refuses an altered body, header, key or version', async () => {
     expect(await faultOf({ body: body.replace('19.9', '19.8') })).toBe('signature');
     expect(await faultOf({ headers: { ...headers, 'webhook-id': `${id}0` } })).toBe('signature');
     expect(await faultOf({ headers: { ...headers, 'webhook-timestamp': String(timestamp + 1) } })).toBe('signature');
     expect(await faultOf({ headers: { ...headers, 'webhook-signature': 'v1,' } })).toBe('signature');
-    expect(await faultOf({ keys: secretOf(other.receiver) })).toBe('signature');
+    expect(await faultOf({ keys: secretOf(foreign.receiver) })).toBe('signature');
     const version = signing === 'hmac' ? 'v1a' : 'v1';
     const renamed = (headers['webhook-signature'] ?? '').replace(/^v1a?/, version);
     expect(await faultOf({ headers: { ...headers, 'webhook-signature': renamed } })).toBe('signature');
@@ -128,10 +128,10 @@ describe.each(['hmac', 'ed25519'] as const)('verifyWebhook with %s', (signing) =
   });
 
   test('accepts either key while keys change, whichever side has both', async () => {
-    const both = headersOf([other.key, key]);
+    const both = headersOf([foreign.key, key]);
     expect(await faultOf({ headers: both })).toBe('verified');
-    expect(await faultOf({ headers: both, keys: secretOf(other.receiver) })).toBe('verified');
-    expect(await faultOf({ keys: [secretOf(other.receiver), secretOf(receiver)] })).toBe('verified');
+    expect(await faultOf({ headers: both, keys: secretOf(foreign.receiver) })).toBe('verified');
+    expect(await faultOf({ keys: [secretOf(foreign.receiver), secretOf(receiver)] })).toBe('verified');
   });
 
   test.each(['webhook-id', 'webhook-timestamp', 'webhook-signature'])(

@@ -81,11 +81,13 @@ test('a body of 256 KiB goes out whole; one byte more, and its values are left o
 });
 
 test('the id of a webhook is made of tenant, time and identity alone', () => {
-  const one = { at: 1, identity: '00'.repeat(16) };
-  expect(webhookIdOf('acme', one)).toMatch(/^chg_[\w-]{32}$/);
-  const ids = [one, { ...one, at: 2 }, { ...one, identity: '01'.repeat(16) }].map((of) => webhookIdOf('acme', of));
-  expect(new Set([...ids, webhookIdOf('globex', one)]).size).toBe(4);
-  expect(webhookIdOf('acme', one)).toBe(ids[0]);
+  const firstChange = { at: 1, identity: '00'.repeat(16) };
+  expect(webhookIdOf('acme', firstChange)).toMatch(/^chg_[\w-]{32}$/);
+  const ids = [firstChange, { ...firstChange, at: 2 }, { ...firstChange, identity: '01'.repeat(16) }].map((of) =>
+    webhookIdOf('acme', of),
+  );
+  expect(new Set([...ids, webhookIdOf('globex', firstChange)]).size).toBe(4);
+  expect(webhookIdOf('acme', firstChange)).toBe(ids[0]);
 });
 
 test('ten more attempts after the first, each step a fifth shorter or longer at most, and Retry-After up to twice the step', () => {

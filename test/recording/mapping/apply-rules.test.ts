@@ -33,7 +33,7 @@ function documentOf(of: { mask?: string[]; ignore?: string[] }, text: string): s
 const masked = '"********"';
 
 describe('a mask', () => {
-  test('that differs is told on each side that is there, and one that is the same is not told', () => {
+  test('of a changed value appears on each side that exists, and of an equal value on neither', () => {
     const card = { mask: ['card'] };
     expect(paths(card, '{"card":1,"b":1}', '{"card":2,"b":1}')).toBe(`{"card":{"before":${masked},"after":${masked}}}`);
     expect(paths(card, '{"card":1,"b":1}', '{"card":1.0,"b":2}')).toBe('{"b":{"before":1,"after":2}}');
@@ -47,17 +47,17 @@ describe('a mask', () => {
     expect(paths({ mask: ['card'] }, '{"card":null}', '{"card":null}')).toBe('{}');
   });
 
-  test('of a value that was written as the mask itself still tells that it differs', () => {
+  test('of a value that was written as the mask itself still shows that it differs', () => {
     expect(paths({ mask: ['a'] }, '{"a":"x"}', `{"a":${masked}}`)).toBe(`{"a":{"before":${masked},"after":${masked}}}`);
   });
 
-  test('holds in an array that is told as one value, and the same array is not told', () => {
+  test('applies in an array that is recorded as one value, and an equal array is not recorded', () => {
     const before = '{"items":[{"card":1,"n":1},{"card":2,"n":2}]}';
     const shifted = '{"items":[{"card":2,"n":2},{"card":1,"n":1}]}';
     expect(paths({ mask: ['items.card'] }, before, before)).toBe('{}');
-    const told = paths({ mask: ['items.card'] }, before, shifted);
-    expect(told).not.toMatch(/"card":[12]/);
-    expect(JSON.parse(told).items.after).toEqual([
+    const difference = paths({ mask: ['items.card'] }, before, shifted);
+    expect(difference).not.toMatch(/"card":[12]/);
+    expect(JSON.parse(difference).items.after).toEqual([
       { card: '********', n: 2 },
       { card: '********', n: 1 },
     ]);

@@ -10,8 +10,8 @@ const { entities } = readMapping(
 const canary = 'canary-4111';
 
 function read(line: object) {
-  const given = { op: 'update', entityId: '7', at: '2026-01-01T00:00:00Z', id: '1', ...line };
-  return readImportLine(Buffer.from(JSON.stringify(given)), new JsonTape(), new Occurrences(), entities);
+  const members = { op: 'update', entityId: '7', at: '2026-01-01T00:00:00Z', id: '1', ...line };
+  return readImportLine(Buffer.from(JSON.stringify(members)), new JsonTape(), new Occurrences(), entities);
 }
 
 describe('an imported line of an entity with rules', () => {

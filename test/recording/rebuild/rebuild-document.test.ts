@@ -10,7 +10,7 @@ function entry(type: ChangeType, before: string | undefined, after: string | und
   if (difference === undefined) throw new Error('nothing changed');
   return { type, paths: difference.paths, marks: difference.marks ?? null, isMarked: true };
 }
-const old = (given: RebuildEntry): RebuildEntry => ({ ...given, marks: null, isMarked: false });
+const old = (marked: RebuildEntry): RebuildEntry => ({ ...marked, marks: null, isMarked: false });
 
 describe('marks', () => {
   const marksOf = (type: ChangeType, before: string | undefined, after: string | undefined) =>
@@ -22,7 +22,7 @@ describe('marks', () => {
     expect(marksOf('delete', '{"a":1}', undefined)).toBe(null);
   });
 
-  test('tell apart what has the same paths', () => {
+  test('distinguish changes that have the same paths', () => {
     expect(marksOf('update', '{"a":{"b":1}}', '{"a":{}}')).toBe('{"kept":["a"]}');
     expect(marksOf('update', '{"a":{}}', '{"a":{"b":1}}')).toBe('{"wasEmpty":["a"]}');
     expect(marksOf('create', undefined, '{"a":{"0":{"b":1}}}')).toBe('{"objects":[0,"a"]}');
@@ -34,9 +34,9 @@ describe('marks', () => {
   test('of a document with 10,000 levels of keys like positions are as short as the document', () => {
     const levels = 9_999;
     const deep = `${'{"0":'.repeat(levels)}1${'}'.repeat(levels)}`;
-    const given = entry('create', undefined, deep);
-    expect(given.marks?.length).toBeLessThan(20 * levels);
-    expect(rebuildDocument([given], [])).toEqual({ exists: true, complete: true, document: deep });
+    const create = entry('create', undefined, deep);
+    expect(create.marks?.length).toBeLessThan(20 * levels);
+    expect(rebuildDocument([create], [])).toEqual({ exists: true, complete: true, document: deep });
   });
 });
 
@@ -96,10 +96,10 @@ test('a document with an anchor takes nothing from later entries, not even where
 
 test('an entry that does not meet what stood there makes the document incomplete until the next anchor', () => {
   const create = entry('create', undefined, '{"a":1}');
-  const other = entry('update', '{"a":7}', '{"a":8}');
-  expect(rebuildDocument([create, other], [])).toEqual({ exists: true, complete: false, document: '{"a":8}' });
+  const mismatch = entry('update', '{"a":7}', '{"a":8}');
+  expect(rebuildDocument([create, mismatch], [])).toEqual({ exists: true, complete: false, document: '{"a":8}' });
   const whole = entry('update', undefined, '{"b":1}');
-  expect(rebuildDocument([create, other, whole], [])).toEqual({ exists: true, complete: true, document: '{"b":1}' });
+  expect(rebuildDocument([create, mismatch, whole], [])).toEqual({ exists: true, complete: true, document: '{"b":1}' });
 });
 
 test('an entry from before marks is complete only where it can be read in one way', () => {

@@ -75,7 +75,7 @@ test('while Annals cannot record, capture still watches how much of its log the 
   await eventually(() => entriesOf(history)).toHaveLength(2);
 });
 
-test('capture tells once that it cannot look at a source that is away, where nobody sees its disk fill', async () => {
+test('capture reports once that it cannot check how much log an unreachable source keeps', async () => {
   const source = databases.openSource();
   await source.pool.query('create table orders (id int primary key)');
   const history = databases.openHistory();
@@ -84,13 +84,13 @@ test('capture tells once that it cannot look at a source that is away, where nob
   const tables = { 'public.orders': { entity: 'order' } };
   const capture = startCapture({ source, history, tables, url: proxy.url, heartbeat: 50 });
   await capture.running;
-  const told = (text: string) => capture.messages.filter((message) => message.includes(text)).length;
+  const messagesWith = (text: string) => capture.messages.filter((message) => message.includes(text)).length;
   proxy.failAfter(0, 'away');
-  await eventually(async () => told('tries again')).toBeGreaterThan(2);
-  expect(told('cannot see how much of its log the source keeps')).toBe(1);
+  await eventually(async () => messagesWith('tries again')).toBeGreaterThan(2);
+  expect(messagesWith('cannot see how much of its log the source keeps')).toBe(1);
 });
 
-test('a capture that waits for its stream to begin ends when it is told to', async () => {
+test('a capture that waits for its stream to begin can be stopped', async () => {
   const source = databases.openSource();
   await source.pool.query('create table orders (id int primary key)');
   const history = databases.openHistory();

@@ -37,12 +37,12 @@ const pathsOf = async ({ history }: Pick<Setup, 'history'>) => (await entriesOf(
 const masked = '********';
 
 describe('a column that the mapping names and the table no longer has', () => {
-  test('a column that is still there is not told where another one is gone', async () => {
+  test('a column that still exists is not reported where another is gone', async () => {
     const { source, running, start } = await captured({ entity: 'order', mask: ['card', 'owner'] });
     await source.pool.query(`${insert}; alter table orders rename card to card_no; update orders set owner = 8`);
-    const told = await running.ended.catch((error: Error) => error.message);
-    expect(told).toContain('no column card (mask) any more');
-    expect(told).not.toContain('no column owner');
+    const failure = await running.ended.catch((error: Error) => error.message);
+    expect(failure).toContain('no column card (mask) any more');
+    expect(failure).not.toContain('no column owner');
     const again = start({ entity: 'order', mask: ['card_no', 'owner'], former: { card: 'card_no' } });
     await again.running;
   });
@@ -133,7 +133,7 @@ describe('a column that the mapping names and the table no longer has', () => {
     expect(JSON.stringify(await pathsOf(setup))).not.toContain('canary');
   });
 
-  test('a column that no rule names may go and come: that is told, and --resync brings the documents up to date', async () => {
+  test('a column that no rule names may be dropped or added: that is reported, and --resync brings the documents up to date', async () => {
     const setup = await captured();
     const { source, running, start, history } = setup;
     await source.pool.query(insert);
@@ -141,10 +141,10 @@ describe('a column that the mapping names and the table no longer has', () => {
       `alter table orders drop column owner; alter table orders add size int default 4; alter table orders alter title type varchar(9);
        update orders set title = 'two'`,
     );
-    const told =
+    const notice =
       'the table public.orders no longer has owner and now has size and has another type of title. Its documents stay as they ' +
       'were recorded until their rows change. Run capture once with --resync to record the present rows';
-    await eventually(() => running.messages.filter((message) => message.includes('the table'))).toEqual([told]);
+    await eventually(() => running.messages.filter((message) => message.includes('the table'))).toEqual([notice]);
     await eventually(() => pathsOf(setup)).toHaveLength(2);
     await running.stop();
     const again = start(rules);

@@ -72,7 +72,7 @@ test('a table whose mapping fits tells its columns and how their values stand in
   ]);
 });
 
-test('rules for columns that are not there are told: a mask of such a column protects nothing', async () => {
+test('rules for missing columns are reported: a mask of such a column protects nothing', async () => {
   const table = { entity: 'order', mask: ['crad', 'payload.x'], context: { ip: 'addr' }, actor: 'who' };
   expect(missing(await reports({ 'shop.orders': table }))).toEqual([
     'shop.orders has no column who (actor)',
@@ -81,16 +81,16 @@ test('rules for columns that are not there are told: a mask of such a column pro
   ]);
 });
 
-test('a mask of the primary key is told, also where the rule is the one of the entity', async () => {
+test('a mask of the primary key is reported, also where the rule is that of the entity', async () => {
   const entities = { order: { mask: ['id'] } };
-  const told = ['shop.orders: the column id is of its id and cannot be masked'];
+  const problems = ['shop.orders: the column id is of its id and cannot be masked'];
   expect(
     missing(await reports({ 'shop.orders': { entity: 'order' } }, undefined, { tenant: { value: 'acme' }, entities })),
-  ).toEqual(told);
-  expect(missing(await reports({ 'shop.orders': { entity: 'order', mask: ['id'] } }))).toEqual(told);
+  ).toEqual(problems);
+  expect(missing(await reports({ 'shop.orders': { entity: 'order', mask: ['id'] } }))).toEqual(problems);
 });
 
-test('what stands against publishing a table is told with the statement that mends it', async () => {
+test('what prevents publishing a table is reported with the statement that fixes it', async () => {
   const found = await reports(
     { 'shop.lines': { entity: 'line' }, 'shop.loose': { entity: 'loose' }, 'shop.parted': { entity: 'parted' } },
     { column: 'org' },
@@ -113,13 +113,13 @@ test('what stands against publishing a table is told with the statement that men
   expect(missing(await reports({ 'shop.none': { entity: 'none' } }))).toEqual(['the source has no table shop.none']);
 });
 
-test('an id, a name or a related id that sounds like a secret is told: nothing can mask it', async () => {
-  const told = async (tables: Record<string, object>) =>
+test('an id, a name or a related id that sounds like a secret is reported: nothing can mask it', async () => {
+  const advised = async (tables: Record<string, object>) =>
     (await reports(tables)).flatMap(({ advice }) =>
       advice.map(({ message }) => message.replace(/, which seems.*/, '')),
     );
   expect(
-    await told({
+    await advised({
       'shop.orders': { entity: 'order', name: 'card', related: [{ entity: 'client', id: ['title'] }] },
       'shop.tokens': { entity: 'token' },
     }),
@@ -146,7 +146,7 @@ test('an id, a name or a related id that sounds like a secret is told: nothing c
   }
 });
 
-test('without a source the mapping alone is told', () => {
+test('without a source the report covers the mapping alone', () => {
   const mapping = readMapping(
     '{"version":1,"tables":{"a.b":{"entity":"c","related":[{"entity":"d","id":["e","f"]}]}}}',
   );

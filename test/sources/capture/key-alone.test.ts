@@ -37,7 +37,7 @@ test('an update shows what the history had before it, and one that changes nothi
   ]);
 });
 
-test('a row that goes and comes again is compared with what it is then, also in one transaction', async () => {
+test('a row that is deleted and inserted again is compared with its new values, also in one transaction', async () => {
   const { source, paths } = await captured();
   await source.pool.query(`begin; insert into orders values (1, 'one'); update orders set title = 'two'; delete from orders;
     insert into orders values (2, 'other'), (1, 'three'); update orders set title = 'four' where id = 1; commit`);

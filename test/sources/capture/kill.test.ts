@@ -93,7 +93,7 @@ test('kill -9 of capture and of both databases: every committed change is an ent
           : 'update items set version = version + 1 where id = $1',
         many ? [] : [1 + ((writer + round) % 8)],
       );
-      // Processes start meanwhile, which takes as long as the writers leave them no processor.
+      // Lets processes start, which takes as long as the writers leave them no processor.
       await sleep(50);
     }
   });

@@ -19,15 +19,15 @@ const alteration = fc.oneof(
 
 /** Each definition of a table that gets these alterations. Those that PostgreSQL would refuse are left out. */
 function definitions(alterations: readonly { kind: string; place: number; name: string }[]): Column[][] {
-  const all: Column[][] = [['a', 'b', 'c'].map((one, number) => ({ number, name: one }))];
+  const all: Column[][] = [['a', 'b', 'c'].map((letter, number) => ({ number, name: letter }))];
   let next = 3;
-  for (const { kind, place, name: given } of alterations) {
+  for (const { kind, place, name: columnName } of alterations) {
     const columns = all.at(-1) ?? [];
-    const isTaken = columns.some((column) => column.name === given);
+    const isTaken = columns.some((column) => column.name === columnName);
     if (kind === 'drop') all.push(columns.filter((_column, at) => at !== place));
     else if (isTaken) continue;
-    else if (kind === 'add') all.push([...columns, { number: next++, name: given }]);
-    else all.push(columns.map((column, at) => (at === place ? { ...column, name: given } : column)));
+    else if (kind === 'add') all.push([...columns, { number: next++, name: columnName }]);
+    else all.push(columns.map((column, at) => (at === place ? { ...column, name: columnName } : column)));
   }
   return all;
 }
@@ -51,8 +51,10 @@ describe('a column that the mapping names', () => {
   // By names alone, a column that takes the name of a dropped one looks like the dropped one.
   test('holds no values under another name if it is not lost, where no column takes the name of a known one', async () => {
     await checkLaw(steps, { runs }, async ([alterations, at, masked]) => {
-      const told = alterations.filter(({ kind, name: given }) => kind !== 'rename' || given === 'd' || given === 'e');
-      checkNothingHidden(definitions(told), at, masked, undefined);
+      const toUnknownNames = alterations.filter(
+        ({ kind, name: columnName }) => kind !== 'rename' || columnName === 'd' || columnName === 'e',
+      );
+      checkNothingHidden(definitions(toUnknownNames), at, masked, undefined);
     });
   });
 

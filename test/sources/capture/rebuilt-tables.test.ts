@@ -51,7 +51,7 @@ describe('rows of a mapped table that are not in the log are a gap', () => {
   });
 
   test.each(causes)(
-    'at the next start, where the table %s meanwhile; nothing puts it back in silence',
+    'at the next start, where the table %s in between; no start repairs it silently',
     async (_what, statements, message) => {
       const { source, setup, idsOf } = await prepared();
       const first = startCapture(setup);
@@ -92,7 +92,7 @@ describe('rows of a mapped table that are not in the log are a gap', () => {
   });
 });
 
-describe('what leaves the documents of the history other than the rows is told, once', () => {
+describe('what makes the documents of the history differ from the rows is reported once', () => {
   const parted = `create table orders (id int, region text, title text, primary key (id, region)) partition by list (region);
     create table north partition of orders for values in ('north');
     create table south partition of orders for values in ('south');

@@ -111,27 +111,27 @@ describe('the application is never broken', () => {
 
   test('a slot of another database of the server is named with that database, and --remove leaves it alone', async () => {
     const setup = await prepared();
-    const other = await databases.openSecondSource();
-    await other.pool.query(orders);
+    const secondSource = await databases.openSecondSource();
+    await secondSource.pool.query(orders);
     const running = startCapture(setup);
     await running.running;
     await running.stop();
     await slotIsFree(setup.source);
     const name = (url: string) => new URL(url).pathname.slice(1);
     const { slot } = setup.source;
-    const elsewhere = { ...setup, history: await createHistory(), source: { ...other, slot } };
+    const elsewhere = { ...setup, history: await createHistory(), source: { ...secondSource, slot } };
     await expect(startCapture(elsewhere).ended).rejects.toThrow(
-      `the slot ${slot} belongs to the database ${name(setup.source.url)}, and this one is ${name(other.url)}`,
+      `the slot ${slot} belongs to the database ${name(setup.source.url)}, and this one is ${name(secondSource.url)}`,
     );
-    expect((await other.pool.query('select from pg_publication')).rowCount).toBe(0);
+    expect((await secondSource.pool.query('select from pg_publication')).rowCount).toBe(0);
     const mapping = readMapping(JSON.stringify({ version: 1, tenant: { value: tenant }, tables }));
-    await expect(captureScript(mapping, readSource(other.url), slot)).rejects.toThrow('belongs to the database');
-    expect(await removeCapture(readSource(other.url), slot)).toEqual({ slot: false, publication: false });
+    await expect(captureScript(mapping, readSource(secondSource.url), slot)).rejects.toThrow('belongs to the database');
+    expect(await removeCapture(readSource(secondSource.url), slot)).toEqual({ slot: false, publication: false });
     expect(await removeCapture(readSource(setup.source.url), slot)).toEqual({ slot: true, publication: true });
   });
 });
 
-describe('a gap is told and never passed over', () => {
+describe('a gap is reported and never skipped', () => {
   interface Gap {
     what: string;
     message: string;
@@ -226,9 +226,9 @@ describe('a gap is told and never passed over', () => {
     await slotIsFree(setup.source);
     await make(setup.source, setup.history);
     await setup.source.pool.query(`insert into orders values (2, 'two')`);
-    const told = await startCapture(setup).ended.catch((error: Error) => error.message);
-    expect(told).toMatch(/^gap: /);
-    expect(told).toContain(message);
+    const failure = await startCapture(setup).ended.catch((error: Error) => error.message);
+    expect(failure).toMatch(/^gap: /);
+    expect(failure).toContain(message);
     expect(await idsOf(setup.history)).toEqual(['create 1']);
 
     const accepting = startCapture({ ...setup, choice: { acceptGap: true } });

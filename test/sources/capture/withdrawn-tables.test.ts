@@ -26,7 +26,7 @@ const published = 'select tablename from pg_publication_tables order by 1';
 /** PostgreSQL 15 has no virtual columns, and publishes no generated ones. */
 const isOldest = inject('oldestFolder') !== null;
 
-/** A migration, why updates fail after it, what mends it, and how many columns the table has then. */
+/** A migration, why updates fail after it, what fixes it, and how many columns the table has then. */
 const migrations: [what: string, before: string, migration: string, reason: string, statement: string][] = [
   [
     'lost its primary key',
@@ -127,7 +127,7 @@ describe('a published table that a migration made unwritable is taken out of the
     expect((await source.pool.query(published)).rows).toEqual([{ tablename: 'notes' }]);
   });
 
-  test('not where --alter mends it at the start: nothing is missing then', async () => {
+  test('not where --alter fixes it at the start: nothing is missing then', async () => {
     const { source, setup, changes } = await prepared();
     const first = startCapture(setup);
     await first.running;
@@ -153,7 +153,7 @@ describe('a published table that a migration made unwritable is taken out of the
     await eventually(changes).toEqual([['update', 'order', 'three']]);
   });
 
-  test('where the role may not alter the publication: the log has the statements for an owner, once mended nothing is missing', async () => {
+  test('where the role may not alter the publication: the log has the statements for an owner, once fixed nothing is missing', async () => {
     const { source, setup, changes } = await prepared();
     const role = `role_${source.slot}`;
     await source.pool.query(`create publication ${source.slot} for table only notes, only orders with (publish_via_partition_root = true
@@ -165,9 +165,9 @@ describe('a published table that a migration made unwritable is taken out of the
       const running = startCapture({ ...setup, url: url.href, heartbeat: 200 });
       await running.running;
       await source.pool.query('alter table orders drop constraint orders_pkey');
-      const told = `Run: ${full.replace('orders', '"public"."orders"')}; Or run: alter publication "${source.slot}" drop table only "public"."orders";`;
+      const advice = `Run: ${full.replace('orders', '"public"."orders"')}; Or run: alter publication "${source.slot}" drop table only "public"."orders";`;
       await eventually(() => running.messages.filter((message) => message.includes('owner'))).toContainEqual(
-        expect.stringContaining(told),
+        expect.stringContaining(advice),
       );
       await source.pool.query(`${full}; update orders set title = 'two'`);
       await eventually(changes).toEqual([['update', 'order', 'two']]);

@@ -5,7 +5,7 @@ import type { ApplicationTable } from '../../../src/sources/draft/application-ta
 import { draftMapping, linesOfDraft, textOfMapping } from '../../../src/sources/draft/draft-mapping.ts';
 import { EntityNames } from '../../../src/sources/draft/name-guesses.ts';
 
-/** A table whose columns are `name:type`, text unless told; its first column is the key. */
+/** A table whose columns are `name:type`, text by default; its first column is the key. */
 function tableOf(name: string, columns: readonly string[], more: Partial<ApplicationTable> = {}): ApplicationTable {
   const categories: Record<string, string> = {
     text: 'S',

@@ -117,7 +117,7 @@ test('continues with the new file where the old one was renamed, after the end o
   expect(following.events).toEqual([]);
 });
 
-test('a rename while nobody followed loses nothing', async () => {
+test('a rename while the file is not followed loses nothing', async () => {
   await writeFile(path, line('1'));
   const first = follow();
   await untilRecorded('1');
@@ -130,7 +130,7 @@ test('a rename while nobody followed loses nothing', async () => {
   expect(second.events).toEqual([]);
 });
 
-test('tells where a file was cut, and reads it from its beginning', async () => {
+test('reports where a file was truncated, and reads it from its beginning', async () => {
   await writeFile(path, line('1') + line('2'));
   const following = follow();
   await untilRecorded('1', '2');
@@ -140,7 +140,7 @@ test('tells where a file was cut, and reads it from its beginning', async () => 
   await untilRecorded('1', '2', '3');
 });
 
-test('stops where the file that was followed is not there any more, and says from which byte on; continues where that is accepted', async () => {
+test('stops where the followed file no longer exists, and says from which byte on; continues where that is accepted', async () => {
   await writeFile(path, line('1'));
   const first = follow();
   await untilRecorded('1');
@@ -189,7 +189,7 @@ async function shift(compression: '' | '.gz' | '.zst'): Promise<void> {
 }
 
 test.each(rotations)(
-  'three rotations while nobody followed lose nothing, and nothing comes twice: %s',
+  'three rotations while the file is not followed lose nothing and repeat nothing: %s',
   async (_how, rotate) => {
     dated = 1;
     await writeFile(path, line('old'));

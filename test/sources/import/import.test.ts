@@ -84,7 +84,7 @@ function mixedLines(count: number) {
 }
 
 describe('what is counted', () => {
-  test('each line is counted once, for what became of it', async () => {
+  test('each line is counted once, by its outcome', async () => {
     const { lines, expected, rejected } = mixedLines(7000);
     const recorder = new MemoryRecorder();
     const result = await run(lines.join('\n'), recorder);
@@ -198,7 +198,7 @@ describe('compressed sources', () => {
       Buffer.concat([zstdCompressSync(text.subarray(0, 999)), zstdCompressSync(text.subarray(999))]),
     ],
     ['Zstandard as pzstd writes it', Buffer.concat([skippableFrame, zstdCompressSync(text), skippableFrame])],
-  ])('%s is told by its first bytes', async (_, compressed) => {
+  ])('%s is recognized by its first bytes', async (_, compressed) => {
     expect((await run(compressed)).counts).toEqual(expected);
     const single = Readable.from(
       [...compressed.subarray(0, 9)].map((byte) => Buffer.from([byte])).concat(compressed.subarray(9)),
@@ -244,7 +244,7 @@ describe('compressed sources', () => {
 describe('an import that is stopped', () => {
   const rows = [...Array(5000).keys()].map((id) => line({ id: `${id}` })).join('\n');
 
-  test('by its recorder tells what was recorded before', async () => {
+  test('by its recorder reports what was recorded before', async () => {
     let calls = 0;
     const record: RecordChanges = async (batch) => {
       calls += 1;

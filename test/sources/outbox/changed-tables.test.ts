@@ -20,7 +20,7 @@ const parted = `create table orders (dropped int, id int primary key, title text
   create table orders_1 (size int, title text, id int not null, card text); alter table orders drop column dropped;
   alter table orders attach partition orders_1 for values from (0) to (10)`;
 
-describe('what becomes of tables and triggers while the relay runs is told', () => {
+describe('changes of tables and triggers while the relay runs are reported', () => {
   test('a table that is rebuilt under its name, until its triggers are made again, and once more where that happens again', async () => {
     const application = await createApplication(openHistory(), orders, tables);
     const { pool, history } = application;

@@ -11,8 +11,7 @@ const tables = { 'public.orders': { entity: 'order' } };
 const sql = outboxSql(readMapping(JSON.stringify({ version: 1, tenant: { value: 'acme' }, tables })));
 
 /**
- * An application with an outbox, and a role of somebody else. `run` runs SQL as the superuser and rolls back what
- * failed.
+ * An application with an outbox, and an unrelated role. `run` runs SQL as the superuser and rolls back what failed.
  */
 async function application() {
   const made = await createApplication(openHistory(), 'create table orders (id int primary key, title text)', tables);
@@ -33,7 +32,7 @@ async function application() {
   return { ...made, role, run };
 }
 
-test('a schema with the right comment that belongs to somebody else is refused, and its owner sees no row', async () => {
+test('a schema with the right comment and a foreign owner is refused, and its owner sees no row', async () => {
   const { run, role, pool } = await application();
   await run(removeOutbox);
   await run(`create schema annals authorization ${role}; comment on schema annals is 'Annals outbox'; set role ${role};
@@ -93,7 +92,7 @@ test('rights that the SQL would give away by default privileges are refused, and
 
 test('another member of the role that owns the outbox is refused', async () => {
   const { run, role } = await application();
-  // Never committed: roles belong to the server, where outboxes of other tests are made meanwhile.
+  // Never committed: roles belong to the server, where other tests create outboxes at the same time.
   await expect(run(`begin; grant annals_outbox to ${role}; ${sql}`)).rejects.toThrow(
     `${role} is a member of annals_outbox`,
   );

@@ -91,7 +91,7 @@ function startRelay(
   return { ended, messages };
 }
 
-test('a busy recorder and lost answers: each change is an entry once, and masked values that differ are told', async () => {
+test('a busy recorder and lost responses: each change is one entry, and masked values that differ are recorded as masks', async () => {
   const application = await createApplication(openHistory(), orders, tables);
   const { pool } = application;
   const { url, requests } = await faultyRecorder(['busy', 'no answer', undefined]);
@@ -243,18 +243,15 @@ test.each([
   ['300', 300_000],
   ['301', 300_000],
   ['soon', undefined],
-])(
-  'a busy recorder that asks to wait for %s is asked again after 5 minutes at the latest',
-  async (header, retryAfter) => {
-    const busy = createServer((_request, response) => response.writeHead(503, { 'retry-after': header }).end());
-    await new Promise<void>((resolve) => void busy.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => void busy.close());
-    const { port } = busy.address() as AddressInfo;
-    const url = new URL(`http://127.0.0.1:${port}`);
-    const client = new RecorderClient({ url, tenant, clientId: 'relay', clientSecret: 'secret' });
-    await expect(client.send(['{}'], { strict: false })).rejects.toMatchObject({
-      name: 'RecorderBusyError',
-      retryAfter,
-    });
-  },
-);
+])('a busy recorder with Retry-After %s is retried after 5 minutes at the latest', async (header, retryAfter) => {
+  const busy = createServer((_request, response) => response.writeHead(503, { 'retry-after': header }).end());
+  await new Promise<void>((resolve) => void busy.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void busy.close());
+  const { port } = busy.address() as AddressInfo;
+  const url = new URL(`http://127.0.0.1:${port}`);
+  const client = new RecorderClient({ url, tenant, clientId: 'relay', clientSecret: 'secret' });
+  await expect(client.send(['{}'], { strict: false })).rejects.toMatchObject({
+    name: 'RecorderBusyError',
+    retryAfter,
+  });
+});

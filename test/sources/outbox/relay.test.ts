@@ -54,7 +54,7 @@ test('whatever writes rows: each change is an entry, by the actor of its transac
   await eventually(async () => (await pool.query('select 1 from annals.outbox')).rowCount).toBe(0);
 });
 
-test('masked and ignored values are in neither database, and a masked value that changes is told', async () => {
+test('masked and ignored values are in neither database, and a change of a masked value is recorded', async () => {
   const application = await createApplication(
     openHistory(),
     'create table orders (id int primary key, card text, note text, payload jsonb, extra text)',

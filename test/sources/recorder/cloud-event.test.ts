@@ -11,8 +11,8 @@ const event = {
   data: { op: 'insert', entity: 'order', entityId: '7', after: { total: 1.5 } },
 };
 
-function lineOf(given: object) {
-  return lineOfCloudEvent(readStructuredEvent(parseJson(JSON.stringify(given))));
+function lineOf(members: object) {
+  return lineOfCloudEvent(readStructuredEvent(parseJson(JSON.stringify(members))));
 }
 
 describe('a CloudEvent', () => {
@@ -20,8 +20,8 @@ describe('a CloudEvent', () => {
     const { line, identity } = lineOf(event);
     expect(JSON.parse(line)).toEqual({ ...event.data, at: event.time });
     expect(lineOf({ ...event, type: 'other', data: { ...event.data, id: 'own' } }).identity).toEqual(identity);
-    for (const other of [{ source: '/other' }, { id: 'A-2' }, { source: '/sho', id: 'pA-1' }]) {
-      expect(lineOf({ ...event, ...other }).identity).not.toEqual(identity);
+    for (const difference of [{ source: '/other' }, { id: 'A-2' }, { source: '/sho', id: 'pA-1' }]) {
+      expect(lineOf({ ...event, ...difference }).identity).not.toEqual(identity);
     }
     expect(identity).toHaveLength(16);
   });

@@ -152,7 +152,7 @@ describe("what Debezium's sink sends beside an event", () => {
       `iodebezium${name.replaceAll('_', '')}`,
       String(value),
     ]);
-    const one = {
+    const firstEvent = {
       specversion: '1.0',
       id: 'x',
       source: '/debezium/postgresql/shop',
@@ -161,9 +161,9 @@ describe("what Debezium's sink sends beside an event", () => {
       ...Object.fromEntries(attributes),
       data: { before, after },
     };
-    const other = { ...one, data: { before, after: row(71) } };
+    const secondEvent = { ...firstEvent, data: { before, after: row(71) } };
     const type = 'application/cloudevents+json';
-    expect(await post([one, other], { type })).toEqual({ ...counts, read: 2, recorded: 2 });
+    expect(await post([firstEvent, secondEvent], { type })).toEqual({ ...counts, read: 2, recorded: 2 });
     expect(await historyOf('order', '71')).toMatchObject([{ type: 'create' }]);
   });
 });
@@ -204,10 +204,10 @@ describe('CloudEvents', () => {
 
   test('come structured, as a batch and in binary mode, and are identified by source and id', async () => {
     const type = 'application/cloudevents+json';
-    const one = cloudEvent('c1');
-    expect(await post(one, { type })).toEqual({ ...counts, read: 1, recorded: 1 });
-    expect(await post(one, { type })).toEqual({ ...counts, read: 1, duplicate: 1 });
-    expect(await post({ ...one, source: '/other' }, { type })).toEqual({ ...counts, read: 1, recorded: 1 });
+    const single = cloudEvent('c1');
+    expect(await post(single, { type })).toEqual({ ...counts, read: 1, recorded: 1 });
+    expect(await post(single, { type })).toEqual({ ...counts, read: 1, duplicate: 1 });
+    expect(await post({ ...single, source: '/other' }, { type })).toEqual({ ...counts, read: 1, recorded: 1 });
     const batch = [cloudEvent('c2'), { ...cloudEvent('c3'), specversion: '0.3' }];
     expect(await post(batch, { type: 'application/cloudevents-batch+json' })).toEqual({
       ...counts,

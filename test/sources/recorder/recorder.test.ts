@@ -34,10 +34,10 @@ async function itemOf(entityId: unknown): Promise<Record<string, unknown> | unde
 const counts = { read: 0, recorded: 0, unchanged: 0, duplicate: 0, expired: 0, ignored: 0, rejected: [] };
 
 describe('a request records', () => {
-  test('lines, with counts of what became of them', async () => {
-    const one = change({ actor: 'Jane Doe', context: { ip: '::1' } });
+  test('lines, with counts of their outcomes', async () => {
+    const original = change({ actor: 'Jane Doe', context: { ip: '::1' } });
     const same = change({ op: 'update', before: { a: 1.1 }, after: { a: 1.1 } });
-    const answer = await post(lines(one, one, same, { ...change(), id: undefined }));
+    const answer = await post(lines(original, original, same, { ...change(), id: undefined }));
     expect(answer.status).toBe(200);
     expect(await answer.json()).toEqual({
       ...counts,
@@ -47,7 +47,7 @@ describe('a request records', () => {
       duplicate: 1,
       rejected: [{ index: 3, reason: '"id" is missing' }],
     });
-    expect(await itemOf(one.entityId)).toMatchObject({
+    expect(await itemOf(original.entityId)).toMatchObject({
       actor: 'Jane Doe',
       context: { ip: '::1' },
       recordedBy: { way: 'recorder', by: 'Shop' },
@@ -89,10 +89,10 @@ describe('a request records', () => {
   });
 
   test('a create under either of its words: a repeat with the other one is a duplicate', async () => {
-    const one = change({ op: 'create' });
-    expect(await (await post(lines(one))).json()).toEqual({ ...counts, read: 1, recorded: 1 });
-    expect(await (await post(lines({ ...one, op: 'insert' }))).json()).toEqual({ ...counts, read: 1, duplicate: 1 });
-    expect(await itemOf(one.entityId)).toMatchObject({ type: 'create' });
+    const create = change({ op: 'create' });
+    expect(await (await post(lines(create))).json()).toEqual({ ...counts, read: 1, recorded: 1 });
+    expect(await (await post(lines({ ...create, op: 'insert' }))).json()).toEqual({ ...counts, read: 1, duplicate: 1 });
+    expect(await itemOf(create.entityId)).toMatchObject({ type: 'create' });
   });
 
   test.each(['application/x-ndjson', 'application/ndjson', 'application/jsonl; charset=utf-8', 'Application/JSONL'])(
@@ -114,8 +114,8 @@ describe('a request records', () => {
     ],
   ])(
     'the others where the name of a member has %s, and keeps that change with its place',
-    async (_what, more, told) => {
-      const reason = typeof told === 'string' ? told : expect.stringMatching(told);
+    async (_what, more, expectedReason) => {
+      const reason = typeof expectedReason === 'string' ? expectedReason : expect.stringMatching(expectedReason);
       const bad = change(more);
       const answer = await post(lines(change(), bad, change()));
       expect(answer.status).toBe(200);
@@ -169,9 +169,9 @@ describe('the status, where changes are rejected', () => {
     expect(all.status).toBe(400);
     expect(await all.json()).toEqual({ ...counts, read: 2, rejected: [rejection(0), rejection(1)] });
     expect(await keptRows()).toBe(before + 2);
-    const some = await post(write(bad(), change(), bad()), { type });
-    expect(some.status).toBe(200);
-    expect(await some.json()).toEqual({ ...counts, read: 3, recorded: 1, rejected: [rejection(0), rejection(2)] });
+    const mixed = await post(write(bad(), change(), bad()), { type });
+    expect(mixed.status).toBe(200);
+    expect(await mixed.json()).toEqual({ ...counts, read: 3, recorded: 1, rejected: [rejection(0), rejection(2)] });
     const ignored = await post(write({ ...bad() }, change({ op: 'update', before: 1, after: 1 })), { type });
     expect(ignored.status).toBe(200);
   });
@@ -208,8 +208,8 @@ describe('the actor', () => {
   });
 
   test('recorder.actor_set alone records nothing', async () => {
-    const other = await server.token(tenant, { scope: 'recorder.actor_set' });
-    expect((await post(lines(change()), { token: other })).status).toBe(403);
+    const actorOnly = await server.token(tenant, { scope: 'recorder.actor_set' });
+    expect((await post(lines(change()), { token: actorOnly })).status).toBe(403);
   });
 });
 

@@ -85,7 +85,7 @@ async function setScopes(clientId: string, ...scopes: string[]): Promise<void> {
 test('an actor that the client may not set is not recorded by a retry, until the client may set it', async () => {
   const client = await clientOf();
   const changes = [change({ actor: 'system' }), change({ actor: 'Jane' })];
-  for (const one of changes) await client.post(one);
+  for (const rejectedChange of changes) await client.post(rejectedChange);
   const noScope = '"actor" needs the scope recorder.actor_set';
   expect(await rejected('retry')).toMatchObject({ code: 1, answers: [{ read: 2, recorded: 0, rejected: 2 }] });
   const { answers } = await rejected('list');

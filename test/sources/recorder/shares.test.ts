@@ -11,7 +11,7 @@ let recorder: TestRecorder;
 
 beforeAll(async () => {
   server = await startTestServer();
-  // Requests are held back here longer than a busy machine needs to send them all.
+  // Requests wait here longer than a busy machine needs to send them all.
   recorder = await startTestRecorder(server, { requestLimit: 150_000 });
   const token = await server.token('early', { scope });
   // A thread that reads bodies starts with the first request, which may take its time.

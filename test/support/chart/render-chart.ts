@@ -40,7 +40,7 @@ export interface Values {
 
 export const chartFolder = join(import.meta.dirname, '../../../deploy/helm/annals');
 
-/** The resources that Helm makes of the chart. Values that are not given are the defaults. Throws what Helm refuses. */
+/** The resources that Helm renders from the chart; omitted values take their defaults. Throws the error of Helm. */
 export function renderChart(values: Values = {}, release = 'history', options: readonly string[] = []): Resource[] {
   const { status, stdout, stderr } = spawnSync(
     'helm',

@@ -309,13 +309,13 @@ function tableOf(sketch: Sketch<typeof tableSketch>, index: number, version: num
   const target = `public.${id(name)}`;
   const columns: Column[] = [];
   const notNull = new Set<string>();
-  for (const one of sketch.columns) {
-    const called = names[one.name % names.length] ?? 'x';
+  for (const column of sketch.columns) {
+    const called = names[column.name % names.length] ?? 'x';
     if (columns.some((other) => other.name === called)) continue;
     // In a mapping's path these characters have a meaning.
-    const isMasked = one.isMasked && !/[.*\\]/.test(called);
-    const [type, draw] = entryOf(isMasked ? secretTypes : types, one.type);
-    if (one.isNotNull && !isMasked) notNull.add(called);
+    const isMasked = column.isMasked && !/[.*\\]/.test(called);
+    const [type, draw] = entryOf(isMasked ? secretTypes : types, column.type);
+    if (column.isNotNull && !isMasked) notNull.add(called);
     columns.push({ name: called, type, draw, isMasked });
   }
   const isIdentity = sketch.key === 'identity' && sketch.shape !== 'partitioned';

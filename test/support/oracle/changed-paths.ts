@@ -10,7 +10,7 @@ export interface Change {
 /** A JSON value whose numbers are the texts that they were written in. */
 type Value = null | boolean | string | { readonly number: string } | readonly Value[] | { readonly object: true };
 
-/** The paths of an entry, told as plainly as can be. */
+/** The paths of an entry, read in the plainest way. */
 export function changesOf(paths: string): Change[] {
   const known = read.get(paths);
   if (known !== undefined) return known;
@@ -19,7 +19,7 @@ export function changesOf(paths: string): Change[] {
   return changes;
 }
 
-/** Each text is asked about many times. */
+/** A cache: each text is evaluated many times. */
 const read = new Map<string, Change[]>();
 
 function parsed(paths: string): Change[] {

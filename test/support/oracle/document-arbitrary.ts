@@ -82,7 +82,7 @@ const hardStrings = [
 ];
 
 const number = fc.constantFrom(...hardNumbers).map((digits): JsonModel => ({ number: digits }));
-// What canonical JSON makes of a number is told by a plain rule only for these.
+// A plain rule gives the canonical JSON of a number only for these.
 const plainNumber = fc
   .constantFrom('0', '1', '1.0', '2', '10', '0.1', '9007199254740993', '1e21', '1e-7')
   .map((digits): JsonModel => ({ number: digits === '1e21' ? '1e+21' : digits }));

@@ -21,7 +21,7 @@ export interface ModelDocument {
   readonly content: JsonObject;
 }
 
-/** Whether a query finds a document, told as plainly as can be and with nothing of the service's own. */
+/** Whether a query finds a document: a plain evaluator that shares no code with the service. */
 export function finds(query: DocumentQuery, { id, content }: ModelDocument): boolean {
   return holds(query, { members: { ...content.members, id, _id: id } });
 }

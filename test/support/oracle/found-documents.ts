@@ -37,15 +37,18 @@ export function foundDocuments(
 }
 
 function hasWords(name: string, prefix: string): boolean {
-  const [wanted, had] = [prefix, name].map((text) =>
+  const [prefixWords, nameWords] = [prefix, name].map((text) =>
     text.split(/[^\p{L}\p{N}\p{M}]+/u).filter((word) => word !== ''),
   ) as [string[], string[]];
-  return wanted.length > 0 && wanted.every((word) => had.some((one) => begins([...one], [...word])));
+  return (
+    prefixWords.length > 0 &&
+    prefixWords.every((word) => nameWords.some((nameWord) => begins([...nameWord], [...word])))
+  );
 }
 
 function begins(word: readonly string[], prefix: readonly string[]): boolean {
   return prefix.every((character, place) => {
-    const other = word[place];
-    return other !== undefined && new RegExp(`^${RegExp.escape(character)}$`, 'iu').test(other);
+    const counterpart = word[place];
+    return counterpart !== undefined && new RegExp(`^${RegExp.escape(character)}$`, 'iu').test(counterpart);
   });
 }

@@ -66,13 +66,13 @@ function arbitraryTime(now: number): fc.Arbitrary<number> {
   );
 }
 
-function arbitraryChange(given: {
+function arbitraryChange(values: {
   entities: readonly string[];
   entityIds: readonly string[];
   actors: readonly string[];
   moments: readonly number[];
 }): fc.Arbitrary<Omit<Change, 'identity'>> {
-  const moment = fc.constantFrom(...given.moments);
+  const moment = fc.constantFrom(...values.moments);
   // The minute before a moment holds many, the millisecond itself some.
   const at = fc.oneof(
     { weight: 2, arbitrary: moment },
@@ -83,8 +83,8 @@ function arbitraryChange(given: {
         .map(([one, shift]) => Math.max(0, one + shift)),
     },
   );
-  const entity = fc.constantFrom(...given.entities);
-  const entityId = fc.constantFrom(...given.entityIds);
+  const entity = fc.constantFrom(...values.entities);
+  const entityId = fc.constantFrom(...values.entityIds);
   return fc.record(
     {
       at,
@@ -93,7 +93,7 @@ function arbitraryChange(given: {
       entityId,
       name: fc.constantFrom(...hardNames),
       schemaVersion: fc.constantFrom('1', '2.0', '"'),
-      actor: fc.constantFrom(...given.actors),
+      actor: fc.constantFrom(...values.actors),
       related: fc.array(fc.record({ entity, entityId }), { maxLength: 3 }),
       paths: arbitraryPaths(),
     },

@@ -5,7 +5,7 @@ import { trials } from './trials.ts';
 const maxShrinkTime = 30_000;
 
 /**
- * Checks that a law holds for `runs` random values (times `ANNALS_TRIALS`). A failure tells the seed, the path and the
+ * Checks that a law holds for `runs` random values (times `ANNALS_TRIALS`). A failure shows the seed, the path and the
  * smallest value that breaks the law and that could be found within 30 seconds. To repeat it, set `ANNALS_SEED` and
  * `ANNALS_PATH` and run that test alone (`-t`): fast-check then begins with the smallest value.
  *

@@ -47,7 +47,7 @@ export function testPagingRules(listed: Listed): void {
       readListed(server, listed, { tenant, token, by, ...(q === undefined ? {} : { q }) }, paging, headers);
     const cursor = (text: string | null) => text ?? 'no cursor';
 
-    test('the answer is a bare array, 60 of them unless told', async () => {
+    test('the response is a bare array, of 60 by default', async () => {
       const page = await read();
       expect(page.ids).toEqual(ids.slice(0, 60));
     });
@@ -81,7 +81,7 @@ export function testPagingRules(listed: Listed): void {
       });
     });
 
-    test('the total is told only when asked for with X-Total-Count: true', async () => {
+    test('the total is returned only when requested with X-Total-Count: true', async () => {
       expect((await read()).total).toBeNull();
       expect((await read({}, { 'X-Total-Count': 'false' })).total).toBeNull();
       expect((await read({}, { 'X-Total-Count': 'true' })).total).toBe('130');
@@ -89,7 +89,7 @@ export function testPagingRules(listed: Listed): void {
       expect((await read({ pageNumber: 99 }, { 'X-Total-Count': 'true' })).total).toBe('130');
     });
 
-    test('no count is made unless the total is asked for', async () => {
+    test('no statement counts unless the total is requested', async () => {
       statements.length = 0;
       const first = await read({ pageSize: 10 });
       await read({ pageSize: 10, next: cursor(first.next) }, { 'X-Total-Count': 'true' });
@@ -102,7 +102,7 @@ export function testPagingRules(listed: Listed): void {
       expect(statements.findLast(({ text }) => isOfList(text))?.text).toMatch(/count\s*\(/);
     });
 
-    test('rules 1 to 3: with a cursor pageNumber is not even validated and the total not told', async () => {
+    test('rules 1 to 3: with a cursor pageNumber is not even validated and no total is returned', async () => {
       const first = await read({ pageSize: 50 });
       for (const pageNumber of ['7', '0', 'x', '']) {
         const page = await read({ pageSize: 50, next: cursor(first.next), pageNumber }, { 'X-Total-Count': 'true' });
@@ -131,7 +131,7 @@ export function testPagingRules(listed: Listed): void {
       }
     });
 
-    test('an empty cursor is 400, and so is one given twice', async () => {
+    test('an empty cursor is 400, and so is a repeated one', async () => {
       expect((await read({ next: '' })).status).toBe(400);
       expect((await read({ prev: '' })).status).toBe(400);
       const path = `${listed.path(tenant)}${by === 'search' ? '/search' : ''}?next=a&next=a`;
@@ -246,7 +246,7 @@ export function testPagingRules(listed: Listed): void {
       expect((await read({ pageSize: 50, prev: cursor(empty.prev) })).ids).toEqual(first.ids);
     });
 
-    test('a cursor tells nothing of the data and has at most 4 KiB, whatever the values', async () => {
+    test('a cursor reveals nothing of the data and has at most 4 KiB, whatever the values', async () => {
       const astral = (seed: number) =>
         String.fromCodePoint(
           ...Array.from({ length: 200 }, (_, index) => 0x10000 + ((seed * 7919 + index * 104_729) % 0xfffff)),

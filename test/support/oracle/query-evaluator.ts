@@ -15,8 +15,8 @@ export interface HistoryEntry {
 }
 
 /**
- * Whether a query of the change history finds an entry, told as plainly as can be and with nothing of the
- * service's own: what the service answers from its storage is compared with this.
+ * Whether a query of the change history finds an entry: a plain evaluator, independent of the service, whose answers
+ * from storage are compared with it.
  */
 export function matches(query: Query, entry: HistoryEntry, nowMs: number): boolean {
   return holds(query, entry) && (replacesWindow(query) || entry.at >= nowMs - 30 * 24 * 60 * 60 * 1000);

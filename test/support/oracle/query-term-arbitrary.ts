@@ -88,13 +88,16 @@ function arbitraryComparison(field: string): fc.Arbitrary<TermSketch> {
 }
 
 export function arbitraryType(): fc.Arbitrary<TermSketch> {
-  const one = fc
+  const plainType = fc
     .tuple(fc.constantFrom('create', 'update', 'delete'), fc.boolean(), fc.boolean())
     .map(
       ([text, quoted, escapeAll]): PlainSketch =>
         quoted ? { form: 'quoted', text } : { form: 'bare', parts: [text], escapeAll },
     );
-  return arbitraryTerm('type', fc.oneof({ weight: 3, arbitrary: one }, { weight: 1, arbitrary: arbitraryList(one) }));
+  return arbitraryTerm(
+    'type',
+    fc.oneof({ weight: 3, arbitrary: plainType }, { weight: 1, arbitrary: arbitraryList(plainType) }),
+  );
 }
 
 export function arbitraryMatch(

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { Random } from './random.ts';
 import type { Tree } from './reference-paths.ts';
 
-/** Few enough that they meet again in other documents, and among them all that has misled somebody before. */
+/** Few enough to recur across documents, including every key that has caused a bug. */
 const keys = [
   'a',
   'b',

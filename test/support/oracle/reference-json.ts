@@ -2,7 +2,7 @@ import type { Tree } from './reference-paths.ts';
 
 /**
  * A plain JSON parser for valid texts without blanks that keeps what scalars are written with. JSON.parse will not do:
- * besides losing the spelling, V8 14 confuses escaped keys (nodejs/node issue 63785).
+ * it loses the spelling, and V8 14 confuses escaped keys (nodejs/node issue 63785).
  */
 export function referenceParse(text: string): Tree {
   const [tree, rest] = value(text);

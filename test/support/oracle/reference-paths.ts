@@ -15,7 +15,7 @@ export function membersByName(tree: { members: [Tree & { text: string }, Tree][]
 export function compact(tree: Tree): string {
   if ('text' in tree) return tree.text;
   if ('elements' in tree) return `[${tree.elements.map(compact).join(',')}]`;
-  // The first spelling of a key that is given twice makes no difference to anybody; the last one is as good.
+  // Any spelling of a duplicate key will do; this writes the last one.
   return `{${[...membersByName(tree).values()].map(({ key, value }) => `${key.text}:${compact(value)}`).join(',')}}`;
 }
 

@@ -52,7 +52,7 @@ function requestOf(
     '$ref' in one ? (components.parameters[nameIn(one.$ref)] ?? missing(one.$ref)) : one,
   );
   const named = (place: string) => parameters.filter((one) => one.in === place).map(({ name }) => name);
-  const some = (names: readonly string[], values: fc.Arbitrary<string>) =>
+  const optional = (names: readonly string[], values: fc.Arbitrary<string>) =>
     fc.record(Object.fromEntries(names.map((name) => [name, values])), { requiredKeys: [] });
   const ids = fc.record(
     Object.fromEntries(named('path').map((name) => [name, name === 'tenant' ? fc.constant(tenant) : id])),
@@ -61,13 +61,13 @@ function requestOf(
     .record({
       ids,
       query: fc.dictionary(fc.constantFrom(...named('query'), 'unknown'), fc.oneof(value, text), { maxKeys: 4 }),
-      headers: some(named('header'), fc.oneof(value, fc.constant('00000000-0000-4000-8000-000000000000'))),
+      headers: optional(named('header'), fc.oneof(value, fc.constant('00000000-0000-4000-8000-000000000000'))),
       body: bodyOf(components, operation),
     })
-    .map(({ ids: given, query, headers, body: { contentType, content } }) => ({
+    .map(({ ids: pathValues, query, headers, body: { contentType, content } }) => ({
       operation: `${method} ${path}`,
       method,
-      path: `${path.replaceAll(/\{(\w+)\}/g, (_all, name: string) => encodeURIComponent(String(given[name])))}?${new URLSearchParams(query)}`,
+      path: `${path.replaceAll(/\{(\w+)\}/g, (_all, name: string) => encodeURIComponent(String(pathValues[name])))}?${new URLSearchParams(query)}`,
       headers: { ...printable(headers), ...(content === undefined ? {} : { 'content-type': contentType }) },
       body: content,
     }));

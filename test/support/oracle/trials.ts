@@ -1,5 +1,5 @@
 /**
- * How often a test tries what is random or a matter of luck: the count given, times `ANNALS_TRIALS` in a run by hand.
+ * How often a test repeats a random or racy attempt: `count`, times `ANNALS_TRIALS` if that is set.
  *
  * @example
  * ANNALS_TRIALS=30 npx vitest run test/pagination

@@ -37,7 +37,7 @@ interface Operation {
   call(signal: AbortSignal): Promise<Response>;
 }
 
-/** Calls a service from several sides, makes outages of its database meanwhile, and reports what the answers said. */
+/** Calls a service concurrently during outages of its database, and reports what the responses said. */
 export async function amidOutages(options: OutageOptions): Promise<OutageReport> {
   const { baseUrl, tenant, client, pool, times, outage } = options;
   const report: OutageReport = { counts: {}, dishonest: [], recoveries: [], acknowledged: 0, lost: [] };
@@ -124,9 +124,9 @@ export async function amidOutages(options: OutageOptions): Promise<OutageReport>
 /** What an answer says that is not so (contract 3). */
 function faultOf(name: string, response: Response, text: string): string | undefined {
   if (response.ok) return undefined;
-  const told = `${response.status} ${text.slice(0, 200)}`;
-  if (name === 'history' && response.status === 500) return text.includes(historyMessage) ? undefined : told;
+  const fault = `${response.status} ${text.slice(0, 200)}`;
+  if (name === 'history' && response.status === 500) return text.includes(historyMessage) ? undefined : fault;
   const honest =
     response.status === 503 && text.includes('"service_unavailable"') && response.headers.has('retry-after');
-  return honest ? undefined : told;
+  return honest ? undefined : fault;
 }

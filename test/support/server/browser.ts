@@ -40,7 +40,7 @@ export class Browser {
     this.#origin = new URL(publicUrl).origin;
   }
 
-  /** A header that is given as an empty text is not sent. */
+  /** A header with an empty value is not sent. */
   async call(path: string, init: Sent & { headers?: Record<string, string> } = {}): Promise<Response> {
     const isSafe = ['GET', 'HEAD'].includes(init.method ?? 'GET');
     const headers = new Headers({

@@ -40,7 +40,7 @@ export function randomBudget(random: Random, other?: { limitTokens: number }): B
   return { ...of[random.below(4)], period, ...(other ?? limit) };
 }
 
-/** Makes a random call: it reserves, leaves and ends in any way. Returns what became of it. */
+/** Makes a random call: it reserves, leaves and ends in any way. Returns its outcome. */
 export async function makeRandomCall(quota: Quota, tenant: string, random: Random): Promise<string> {
   const pick = (letter: string) => `${letter}${random.below(3)}`;
   const call: CallStart = callStart({
@@ -54,27 +54,33 @@ export async function makeRandomCall(quota: Quota, tenant: string, random: Rando
     price: priceOfBudgets,
   });
   const input = 1 + random.below(300);
-  let held: Reservation;
+  let reservation: Reservation;
   try {
-    held = await reserveTokens(quota, { tenant, call, input, output: 1 + random.below(300), maxDuration: 60_000 });
+    reservation = await reserveTokens(quota, {
+      tenant,
+      call,
+      input,
+      output: 1 + random.below(300),
+      maxDuration: 60_000,
+    });
   } catch (error) {
     return error instanceof Error ? error.message.replace(/budget .*/, 'budget') : 'no error';
   }
   if (random.below(10) === 0) return 'died before it was sent';
-  if (!(await held.send())) return 'not sent';
+  if (!(await reservation.send())) return 'not sent';
   await new Promise((resolve) => setTimeout(resolve, random.below(5)));
   switch (random.below(6)) {
     case 0:
       return 'died';
     case 1:
-      await held.settle(endedCall('none'));
+      await reservation.settle(endedCall('none'));
       return 'none';
     case 2:
-      await held.settle(endedCall('unknown'));
+      await reservation.settle(endedCall('unknown'));
       return 'unknown';
     default: {
-      const usage = { inputTokens: random.below(input + 1), outputTokens: random.below(held.output + 1) };
-      await held.settle({
+      const usage = { inputTokens: random.below(input + 1), outputTokens: random.below(reservation.output + 1) };
+      await reservation.settle({
         ...endedCall(usage),
         reported: { ...usage, cachedTokens: random.below(usage.inputTokens + 1) },
       });

@@ -88,7 +88,7 @@ export interface RunningCommand {
 }
 
 /**
- * Runs `annals` in a process of its own, with nothing of our environment but PATH; the bundle of the run unless given.
+ * Runs `annals` in a child process that inherits only PATH; the bundle of the run by default.
  */
 export function startAnnals(
   args: string[],

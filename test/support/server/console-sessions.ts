@@ -8,7 +8,7 @@ import type { TestServer } from './server.ts';
 
 export const sessionPath = '/console/api/session';
 
-/** The body of the answer to a session that is not there. */
+/** The response body for a session that does not exist. */
 export const invalidToken = {
   fault: { faultstring: 'Invalid access token', detail: { errorcode: 'oauth.v2.InvalidAccessToken' } },
 };

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 
 /**
- * Takes a test database away from everybody: nobody is connected to it and nobody can be, until the function that it
- * answers is called.
+ * Makes a test database unreachable: ends its connections and refuses new ones until the function that it returns is
+ * called.
  */
 export async function takeDatabaseAway(url: string): Promise<() => Promise<void>> {
   const name = new URL(url).pathname.slice(1);

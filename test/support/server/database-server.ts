@@ -19,7 +19,7 @@ declare module 'vitest' {
   }
 }
 
-/** The database that every test database is a clone of; nobody connects to it once it is made. */
+/** The database that every test database is cloned from; it takes no connections once it is made. */
 export const templateName = 'annals_template';
 /** The same as the migrations leave it, without the indexes that a service makes after its start. */
 export const migratedTemplateName = 'annals_migrated';
@@ -53,12 +53,12 @@ async function openServer(project: TestProject, initialised: string): Promise<()
     project.provide('databaseUrl', cluster.url);
     return async () => onAllNodes(cluster, `drop database if exists ${templateName} with (force)`);
   }
-  const given = process.env.ANNALS_TEST_DATABASE_URL;
-  if (given !== undefined) {
-    await dropTemplate(given);
-    await makeTemplates(given);
-    project.provide('databaseUrl', given);
-    return () => dropTemplate(given);
+  const ownUrl = process.env.ANNALS_TEST_DATABASE_URL;
+  if (ownUrl !== undefined) {
+    await dropTemplate(ownUrl);
+    await makeTemplates(ownUrl);
+    project.provide('databaseUrl', ownUrl);
+    return () => dropTemplate(ownUrl);
   }
   const dataDir = await copyDataFolder(initialised);
   const database = await openEmbeddedDatabase({ dataDir, log: console.error, durability: 'none' });

@@ -5,9 +5,9 @@ import type { Sending, TargetMembers } from '../../../src/delivery/targets/targe
 /** A change as the history hands it to deliveries. */
 export function deliveredChange(
   position: number,
-  told: Partial<DeliveredChange> & { paths?: string } = {},
+  overrides: Partial<DeliveredChange> & { paths?: string } = {},
 ): DeliveredChange {
-  const { paths = '{"price.amount":{"before":39.90,"after":34.90}}', ...others } = told;
+  const { paths = '{"price.amount":{"before":39.90,"after":34.90}}', ...others } = overrides;
   const at = others.at ?? Date.UTC(2026, 10, 23, 12) + position;
   const change = { type: 'update', entity: 'product', entityId: `p-${position}`, ...others };
   const identity = createHash('md5').update(String(position)).digest('hex');

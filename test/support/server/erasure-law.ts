@@ -41,10 +41,10 @@ const maxWait = 120_000;
 const look = 100;
 
 /**
- * Erases a document and then an actor, while somebody records by the actor's name and the history is sealed, exported
- * and delivered, and kills the command with SIGKILL again and again just after a portion. Returns what is wrong at the
- * end: a name that is left, a change that was not delivered or of which nobody is told, a duplicate that is recorded
- * again, a proof that does not hold.
+ * Erases a document and then an actor, while changes are recorded by the actor's name and the history is sealed,
+ * exported and delivered, and kills the command with SIGKILL again and again just after a portion. Returns what is
+ * wrong at the end: a name that is left, a change that was not delivered or whose receiver was not notified, a
+ * duplicate that is recorded again, a proof that does not hold.
  */
 export async function runErasureLaw(law: ErasureLaw) {
   const { database, secret, keyFile, tenant, call, receiver, kills, pauses } = law;
@@ -146,15 +146,15 @@ export async function runErasureLaw(law: ErasureLaw) {
     select document from change_entry where tenant = $1 and entity_id like 'erased-%')`, [tenant]); // biome-ignore format: one line
   if (rows.length !== 1) faults.push(`the document has ${rows.length} names`);
 
-  // Each position came, and each that came with the name is told.
+  // Each position was delivered, and each delivered with the name was announced as erased.
   const delivered = async () => {
     const items = receiver.received.flatMap(({ body }) =>
       body.split('\n').flatMap((text) => (text === '' ? [] : [{ text, item: JSON.parse(text) as Delivered }])),
     );
     const came = new Set(items.map(({ item }) => item.position));
-    const told = items.flatMap(({ item }) => item.positions ?? []);
+    const erasedRanges = items.flatMap(({ item }) => item.positions ?? []);
     const named = items.filter(({ text }) => text.includes(person)).map(({ item }) => item.position);
-    const untold = named.filter((one) => !told.some(([from, to]) => from <= one && one <= to));
+    const untold = named.filter((position) => !erasedRanges.some(([from, to]) => from <= position && position <= to));
     const { rows: missing } = await sql`
       select from change_position p cross join lateral ${entriesOfRow} as entry
         where p.tenant = ${tenant} and entry.at <> -1 and not p.first + entry.number - 1 = any (${[...came]}::bigint[])`.execute(

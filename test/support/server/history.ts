@@ -5,7 +5,7 @@ import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 
-/** A database with one tenant, and what asks its history, below HTTP. */
+/** A database with one tenant, and functions that query its history, below HTTP. */
 export interface TestHistory {
   database: TestDatabase;
   regexes: RegexMatcherPool;

@@ -45,11 +45,11 @@ export interface Listing {
 /** One page of instances over HTTP. */
 export async function readInstances(
   server: TestServer,
-  { tenant, type, ...asked }: Listing,
+  { tenant, type, ...request }: Listing,
   paging: Paging,
   headers: Record<string, string> = {},
 ): Promise<PageSeen> {
-  return await readPage(server, `/schema/${tenant}/custom-entities/${type}/instances`, { ...asked, headers }, paging);
+  return await readPage(server, `/schema/${tenant}/custom-entities/${type}/instances`, { ...request, headers }, paging);
 }
 
 type Paging = Record<string, string | number>;

@@ -15,12 +15,12 @@ export type Call = (path: string, init?: RequestInit) => Promise<Response>;
 export async function startExport(
   call: Call,
   tenant: string,
-  asked: { q: string; format: string; context?: boolean },
+  options: { q: string; format: string; context?: boolean },
 ): Promise<string> {
   const response = await call(`/ai-service/${tenant}/jobs`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ type: 'EXPORT', ...asked }),
+    body: JSON.stringify({ type: 'EXPORT', ...options }),
   });
   if (response.status !== 201) throw new Error(`no export: ${response.status} ${await response.text()}`);
   const { jobId } = (await response.json()) as { jobId: string };
@@ -30,7 +30,7 @@ export async function startExport(
 /** Waits until a job has ended. */
 export async function endOfJob(call: Call, tenant: string, id: string, seconds = 60): Promise<JobSeen> {
   const until = performance.now() + seconds * 1_000;
-  // Often at first. Who waits long asks seldom, because each call takes processor time from what it waits for.
+  // Polls often at first, then less: each call takes processor time from the job.
   for (let pause = 20; ; pause = Math.min(pause * 1.5, 200)) {
     const response = await call(`/ai-service/${tenant}/jobs/${id}`);
     const job = (await response.json()) as JobSeen;

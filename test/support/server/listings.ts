@@ -11,7 +11,7 @@ import type { TestServer } from './server.ts';
 export interface Listed {
   readonly name: string;
   readonly table: string;
-  /** Columns besides tenant, id, document and fields, which are the same for all documents of a test. */
+  /** Columns other than tenant, id, document and fields, which are the same for all documents of a test. */
   readonly columns: Readonly<Record<string, unknown>>;
   path(tenant: string): string;
 }
@@ -93,9 +93,9 @@ export interface Asked {
 export async function readListed(
   server: TestServer,
   listed: Listed,
-  { tenant, ...asked }: Asked,
+  { tenant, ...request }: Asked,
   paging: Record<string, string | number>,
   headers: Record<string, string> = {},
 ): Promise<PageSeen> {
-  return await readPage(server, listed.path(tenant), { ...asked, headers, ofInventedRows: true }, paging);
+  return await readPage(server, listed.path(tenant), { ...request, headers, ofInventedRows: true }, paging);
 }

@@ -6,7 +6,7 @@ import { startScript } from './script.ts';
 /** A process of its own that uses the embedded database of a data folder. */
 export interface Member {
   url: string;
-  /** What it was told to tell the operator. */
+  /** Its notices to the operator. */
   notices: string[];
   leave(): Promise<void>;
   /** As `kill -9` does. */

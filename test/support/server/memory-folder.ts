@@ -12,15 +12,15 @@ const neededRoom = 8 * 1024 ** 3;
  * the tests that use them on a disk.
  */
 export function setup(): () => void {
-  const { TMPDIR: told } = process.env;
-  const ofRun = mkdtempSync(join(told === undefined && hasRoom() ? folder : tmpdir(), 'annals-run-'));
+  const { TMPDIR: original } = process.env;
+  const ofRun = mkdtempSync(join(original === undefined && hasRoom() ? folder : tmpdir(), 'annals-run-'));
   // The server's account passes through where the tests run as root.
   chmodSync(ofRun, 0o711);
   process.env.TMPDIR = ofRun;
   return () => {
     rmSync(ofRun, { recursive: true, force: true, maxRetries: 3 });
-    if (told === undefined) delete process.env.TMPDIR;
-    else process.env.TMPDIR = told;
+    if (original === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = original;
   };
 }
 

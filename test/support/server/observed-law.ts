@@ -56,7 +56,7 @@ export async function runObservedLaw(
   try {
     for (const name of [twin, observed]) {
       await administer(world.url, `create database ${name}`);
-      // Ends a statement that waits for ever, so that the law fails.
+      // Ends a statement that would never return, so that the law fails.
       const client = new pg.Client({ connectionString: databaseUrl(world.url, name), statement_timeout: patience });
       client.on('error', (error) =>
         faults.push(`the connection of ${name === twin ? 'the twin' : 'the application'} ended: ${error.message}`),

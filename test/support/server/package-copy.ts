@@ -57,8 +57,8 @@ export async function copyPackage(): Promise<string> {
 }
 
 /**
- * Puts the files that npm would pack into a folder. It is asked with empty files, and without the installed packages:
- * to compress the files and to look at all packages takes seconds.
+ * Puts the files that npm would pack into a folder. npm sees empty files and no installed packages: compressing the
+ * files and reading all packages takes seconds.
  */
 export async function unpackPackage(source: string, target: string): Promise<void> {
   const names = await temporaryFolder();

@@ -7,7 +7,7 @@ import { matches } from '../oracle/query-evaluator.ts';
 import { changeOf } from './history.ts';
 import { startTestServer, type TestServer } from './server.ts';
 
-/** A server whose tenants have entries with given paths, and queries that an evaluator answers too. */
+/** A server whose tenants have entries with chosen paths, and queries that an evaluator answers too. */
 export interface PathHistory {
   server: TestServer;
   now: number;

@@ -79,7 +79,7 @@ export class PeopleServer {
         renewing_until = renewing_until - ${time} * interval '1 millisecond'`.execute(this.server.database.db);
   }
 
-  /** Four minutes pass: the provider and the rules are asked again. */
+  /** Four minutes pass: the provider and the rules are checked again. */
   async check(): Promise<void> {
     await this.pass(checkedEvery);
     await this.server.context.webConsole.peopleSessions.checkPeople();

@@ -67,7 +67,7 @@ function canaryFor({ column, type }: Column, words: readonly string[], unique: s
   throw new Error(`no canary for ${column} ${type}`);
 }
 
-/** Values that a check of the table asks for, or any in which none of the words stands. */
+/** Values that a check of the table requires, or any that contain none of the words. */
 function fixedOf({ table, column, type }: Column, unique: string): unknown {
   if (table === 'job' && column === 'type') return 'AGENT_CHAT';
   if (table === 'job' && column === 'status') return 'success';

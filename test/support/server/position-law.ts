@@ -70,8 +70,8 @@ export async function runPositionLaw(law: PositionLaw): Promise<LawOutcome> {
       seeds += 1;
       const task: RecorderTask = { ...law, seed: seeds, ...(imported === undefined ? {} : { imported }) };
       const { url, tenant, seed, transactions, maxDelay, maxChanges } = task;
-      const given = { url, tenant, seed, transactions, maxDelay, maxChanges, imported };
-      if (await start('position-recorder.ts', [JSON.stringify(given)]).ended) return;
+      const argument = { url, tenant, seed, transactions, maxDelay, maxChanges, imported };
+      if (await start('position-recorder.ts', [JSON.stringify(argument)]).ended) return;
     }
   }
 

@@ -3,7 +3,7 @@ import type { Database } from '../../../src/postgres/database.ts';
 import { type PlaceOfPosition, readPlaces } from '../../../src/recording/positions.ts';
 import type { TestDatabase } from './database.ts';
 
-/** All places of a tenant behind a position, as a reader finds them who continues from where it stands. */
+/** All places of a tenant behind a position, read in pages that each continue from the last position. */
 export async function placesOf(db: Database, tenant: string, after = 0, atOnce = 7_000): Promise<PlaceOfPosition[]> {
   const places: PlaceOfPosition[] = [];
   for (;;) {

@@ -41,20 +41,20 @@ export interface TestServer {
   /** Every line that was logged, as it was written. */
   logLines: string[];
   /**
-   * Calls the path with the token, where one is given; anything else as in fetch. Statuses, and bodies that are read,
+   * Calls the path, with the token if there is one; anything else as in fetch. Statuses, and bodies that are read,
    * are checked against the OpenAPI document.
    */
   call(path: string, options?: CallOptions): Promise<Response>;
   createTenant(tenant: string): Promise<void>;
-  /** A client of the tenant, with all scopes unless told; the tenant is made where it is not there. */
+  /** A client of the tenant, with all scopes by default; creates the tenant if it does not exist. */
   createClient(tenant: string, options?: ClientOptions): Promise<NewClient>;
   /** An access token of that client, by way of the token endpoint. */
   tokenOf(client: NewClient, scope?: string): Promise<string>;
   /** An access token for the tenant, of a client made for it. */
   token(tenant: string, options?: ClientOptions): Promise<string>;
   /**
-   * A viewer token of the tenant. Left out of `options`: it shows all to anybody, with files, and a client made for it
-   * has made it.
+   * A viewer token of the tenant. Left out of `options`: it shows all, with files, to the subject `anybody`, and is
+   * issued by a client made for it.
    */
   viewerToken(tenant: string, options?: ViewerTokenOptions): Promise<string>;
   /** Stops the server, and drops the database unless it was another server's. */
@@ -71,13 +71,13 @@ interface ViewerTokenOptions extends Partial<NewViewerToken> {
 
 export interface CallOptions extends RequestInit {
   token?: string;
-  /** Sent as JSON, with POST where no method is given. */
+  /** Sent as JSON, with POST by default. */
   json?: unknown;
   /** The test has stored rows that no operation would write, so their bodies are like nothing that is described. */
   ofInventedRows?: boolean;
 }
 
-/** Every server of a test run shares these unless told, so that several open what one has sealed. */
+/** Every server of a test run shares these by default, so that several open what one has sealed. */
 export const testSecretKeys: readonly Uint8Array[] = [randomBytes(32)];
 
 /** Without the routes that a test adds, the documents of all servers are the same but for their addresses. */
@@ -156,10 +156,10 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     async token(tenant, clientOptions) {
       return await server.tokenOf(await server.createClient(tenant, clientOptions));
     },
-    async viewerToken(tenant, { token, ...asked } = {}) {
+    async viewerToken(tenant, { token, ...overrides } = {}) {
       const response = await call(`/changelog/${tenant}/viewer-tokens`, {
         token: token ?? (await server.token(tenant, { scope: 'changelog.viewer_issue' })),
-        json: { q: 'entity:*', subject: 'anybody', export: true, ...asked },
+        json: { q: 'entity:*', subject: 'anybody', export: true, ...overrides },
       });
       if (response.status !== 201) throw new Error(`no viewer token: ${response.status} ${await response.text()}`);
       return ((await response.json()) as ViewerToken).token;

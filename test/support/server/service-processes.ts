@@ -7,8 +7,8 @@ export interface ServiceProcesses {
   /** Kills that one as `kill -9` does, and starts another in its place. */
   replace(place: number): Promise<void>;
   /**
-   * Kills that one as well, and starts one in this process in its place, which nobody kills: that takes a quarter of
-   * the time. Its log is not kept.
+   * Kills that one as well, and starts one in this process in its place, which is never killed: that takes a quarter
+   * of the time. Its log is not kept.
    */
   replaceForGood(place: number): Promise<void>;
   /** Ends all of them and answers all that they wrote to stderr. */
@@ -48,9 +48,9 @@ export async function startServices(
     replaceForGood: (place) => replaceBy(place, () => startHere([command], settings)),
 
     async end() {
-      for (const one of running) {
-        if ('process' in one) one.process.kill('SIGTERM');
-        else one.stop();
+      for (const service of running) {
+        if ('process' in service) service.process.kill('SIGTERM');
+        else service.stop();
       }
       ended.push(...running.map(({ ended: ofProcess }) => ofProcess));
       return (await Promise.all(ended)).map(({ stderr }) => stderr).join('');

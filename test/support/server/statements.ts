@@ -17,10 +17,10 @@ export function recordStatements(...pools: readonly pg.Pool[]): Statement[] {
     const query = client.query;
     client.query = function watchedQuery(this: pg.PoolClient, ...parameters: Parameters<typeof query>) {
       const [first, second]: unknown[] = parameters;
-      const asked =
+      const config =
         typeof first === 'object' ? (first as { name?: string; text: string; values?: unknown[] }) : undefined;
-      const values = asked?.values ?? (Array.isArray(second) ? second : []);
-      statements.push({ name: asked?.name, text: asked?.text ?? String(first), values });
+      const values = config?.values ?? (Array.isArray(second) ? second : []);
+      statements.push({ name: config?.name, text: config?.text ?? String(first), values });
       return Reflect.apply(query, this, parameters);
     } as typeof query;
   };

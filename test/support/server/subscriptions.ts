@@ -80,13 +80,13 @@ export async function recordUpdates(
 
 /** The parsed body of a delivery, whose signature two implementations of Standard Webhooks have checked. */
 export function verified({ headers, body }: Received, secret: string): { type: string; data: { entityId: string } } {
-  const given = {
+  const webhookHeaders = {
     'webhook-id': String(headers['webhook-id']),
     'webhook-timestamp': String(headers['webhook-timestamp']),
     'webhook-signature': String(headers['webhook-signature']),
   };
-  const parsed = new StandardWebhook(secret).verify(body, given);
-  new SvixWebhook(secret).verify(body, given);
+  const parsed = new StandardWebhook(secret).verify(body, webhookHeaders);
+  new SvixWebhook(secret).verify(body, webhookHeaders);
   return parsed as { type: string; data: { entityId: string } };
 }
 

@@ -1,6 +1,6 @@
 import { setInterval } from 'node:timers';
 
-// A probe for a forked process: how long the event loop was held at a stretch, on the main thread's processor clock.
+// A probe for a forked process: how long the event loop was blocked at a stretch, on the main thread's processor clock.
 // Other work of the machine does not count. The timer runs once in each turn of the loop in which it is due, so what
 // the thread computed between two of its calls is one turn's work and at most what fits between two timers. Each
 // message of the parent is answered with the longest turn since the one before it, in milliseconds.

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A certified OpenID provider, where anybody signs in with a form, under any name. */
+/** A certified OpenID provider, with a sign-in form that accepts any name. */
 export interface CertifiedProvider {
   readonly issuer: string;
   readonly clientId: string;

@@ -48,13 +48,13 @@ export class TestIdentityProvider {
   reusesRefreshTokens = false;
   /** Scopes that its description lists; undefined: none. */
   scopes: string[] | undefined;
-  /** The last ID token that it has given. */
+  /** The last ID token that it issued. */
   lastIdToken = '';
   /** How often its keys were read. */
   keyReads = 0;
   /** The provider ends a sign-in. */
   endedSubjects = new Set<string>();
-  /** Requests to renew, since it was held. */
+  /** Renewal requests since `hold` was called. */
   renewals = 0;
   #held: Promise<void> | undefined;
   readonly #codes = new Map<string, Begun>();
@@ -92,12 +92,16 @@ export class TestIdentityProvider {
 
   /** The person signs in there: where the browser is sent back to. */
   signIn(authorization: URL): URL {
-    const given = authorization.searchParams;
+    const parameters = authorization.searchParams;
     const code = randomUUID();
-    const redirect = given.get('redirect_uri') ?? '';
-    this.#codes.set(code, { nonce: given.get('nonce') ?? '', challenge: given.get('code_challenge') ?? '', redirect });
+    const redirect = parameters.get('redirect_uri') ?? '';
+    this.#codes.set(code, {
+      nonce: parameters.get('nonce') ?? '',
+      challenge: parameters.get('code_challenge') ?? '',
+      redirect,
+    });
     const callback = new URL(redirect);
-    callback.search = new URLSearchParams({ code, state: given.get('state') ?? '', iss: this.issuer }).toString();
+    callback.search = new URLSearchParams({ code, state: parameters.get('state') ?? '', iss: this.issuer }).toString();
     return callback;
   }
 

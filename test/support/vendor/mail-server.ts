@@ -23,7 +23,7 @@ export interface MailServer {
   refuseRecipient(address: string, answer: string | undefined): void;
   /** Does the work when the mail has been taken, before it says yes. */
   onceTaken(messageId: string, work: () => Promise<void>): void;
-  /** As if it were down; nobody listens on its port. */
+  /** As if it were down: its port is closed. */
   stop(): Promise<void>;
   start(): Promise<void>;
   close(): Promise<void>;

@@ -37,19 +37,19 @@ export async function startReceiver({ port = 0, tls }: ReceiverOptions = {}): Pr
     request.once('end', () => {
       const bytes = Buffer.concat(chunks);
       const body = String(request.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes);
-      const one = { path: request.url ?? '', headers: request.headers, body };
-      receiver.received.push(one);
-      receiver.answer(one, response);
+      const received = { path: request.url ?? '', headers: request.headers, body };
+      receiver.received.push(received);
+      receiver.answer(received, response);
     });
     response.on('error', () => {});
   };
   const server = tls === undefined ? createServer(listener) : createSecureServer(tls, listener);
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');
-  const { port: given } = server.address() as AddressInfo;
+  const { port: boundPort } = server.address() as AddressInfo;
   const receiver: Receiver = {
-    url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${given}/hook`,
-    port: given,
+    url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${boundPort}/hook`,
+    port: boundPort,
     received: [],
     answer: (_received, response) => void response.writeHead(204).end(),
     async close() {

@@ -13,12 +13,12 @@ export interface SplunkEvent {
 
 /**
  * A server of the tests that does what Splunk publishes of its HTTP Event Collector and of indexer acknowledgement. It
- * is not Splunk: what Splunk does besides is not tried.
+ * is not Splunk: no other behaviour of Splunk is tested.
  */
 export interface SplunkServer {
   url: string;
   token: string;
-  /** What was accepted, in its order. What comes twice is there twice. */
+  /** Accepted events in order, duplicates included. */
   accepted: SplunkEvent[];
   /** The bodies of accepted requests. */
   bodies: string[];
@@ -39,9 +39,9 @@ const indexes = ['main', 'audit'];
 
 export async function startSplunkServer(): Promise<SplunkServer> {
   const refusals: { status: number; code: number; text: string }[] = [];
-  /** Whether each acknowledgement of a channel may be given. */
+  /** Of each channel its acknowledgement ids, and whether their events are indexed. */
   const channels = new Map<string, Map<number, boolean>>();
-  let given = 0;
+  let nextAckId = 0;
 
   const splunk: SplunkServer = {
     url: '',
@@ -78,9 +78,9 @@ export async function startSplunkServer(): Promise<SplunkServer> {
     if (request.url === '/services/collector/ack') {
       splunk.polls += 1;
       if (!splunk.acknowledges) return said(400, 14, 'ACK is disabled');
-      const { acks: asked } = JSON.parse(body) as { acks: number[] };
-      const statuses = asked.map((id) => [String(id), acks.get(id) === true] as const);
-      // A status that was told as true is removed.
+      const { acks: ackIds } = JSON.parse(body) as { acks: number[] };
+      const statuses = ackIds.map((id) => [String(id), acks.get(id) === true] as const);
+      // A status that was reported as true is removed.
       for (const [id, isIndexed] of statuses) if (isIndexed) acks.delete(Number(id));
       return { status: 200, body: { acks: Object.fromEntries(statuses) } };
     }
@@ -94,7 +94,7 @@ export async function startSplunkServer(): Promise<SplunkServer> {
     splunk.accepted.push(...events);
     splunk.bodies.push(body);
     if (!splunk.acknowledges) return said(200, 0, 'Success');
-    const ackId = given++;
+    const ackId = nextAckId++;
     acks.set(ackId, false);
     return { status: 200, body: { text: 'Success', code: 0, ackId } };
   }

@@ -48,7 +48,7 @@ export interface Vendor {
   requests: VendorRequest[];
   /** When connections were closed on requests that had no whole answer yet (milliseconds of performance.now). */
   abandoned: number[];
-  /** Tokens counted for answers, also for those that nobody received. */
+  /** Tokens counted for answers, including undelivered ones. */
   counted: { input: number; output: number };
   /** What is done with every request from now on; the default answers with a text and its usage. */
   behave(behaviour: Behaviour | ((request: VendorRequest) => Behaviour)): void;

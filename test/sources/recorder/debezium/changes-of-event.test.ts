@@ -77,7 +77,7 @@ describe('of PostgreSQL', () => {
   test('a key that changes comes as a delete and a create, which are related by their headers', () => {
     const key = (id: number) => Buffer.from(JSON.stringify({ schema: {}, payload: { id } })).toString('base64');
     const header = (name: string, id: number) =>
-      eventHeaders((asked) => (asked === `x-debezium-__debezium.${name}` ? key(id) : undefined));
+      eventHeaders((headerName) => (headerName === `x-debezium-__debezium.${name}` ? key(id) : undefined));
     expect(changeOf(sample('postgresql-delete'), mapping, header('newkey', 2)).related).toEqual([
       { entity: 'customer', entityId: '2' },
     ]);
@@ -162,7 +162,7 @@ describe('what is no change', () => {
     expect(resultOf(from(sample('postgresql-create'), { table: 'other' }))).toEqual({ kind: 'ignored' });
   });
 
-  test('a flattened record is rejected with the setting that mends it', () => {
+  test('a flattened record is rejected with the setting that fixes it', () => {
     expect(resultOf(sample('flattened'))).toEqual({
       kind: 'rejected',
       reason: expect.stringContaining('ExtractNewRecordState'),

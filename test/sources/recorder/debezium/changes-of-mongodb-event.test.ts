@@ -102,7 +102,7 @@ describe('of MongoDB', () => {
     });
   });
 
-  test('what does not tell its document is rejected with the setting that mends it', () => {
+  test('an event from which its document cannot be derived is rejected with the setting that fixes it', () => {
     const reason = (...of: Parameters<typeof resultOf>) => {
       const result = resultOf(...of);
       return result.kind === 'rejected' ? result.reason : result.kind === 'changes' ? result.changes[0] : result;

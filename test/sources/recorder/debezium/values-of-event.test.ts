@@ -117,21 +117,21 @@ describe('in a CloudEvent', () => {
     return readDebeziumCloudEvent(attributes, data);
   };
 
-  test('source and op are extension attributes, and rows of one id are told apart', () => {
+  test('source and op are extension attributes, and rows under one event id have different identities', () => {
     const event = sample('cloudevent');
-    const result = (one: Members) => {
-      const given = read(one);
-      return given && changesOfEvent(mapping, given, {}, { actor: 'x' });
+    const result = (members: Members) => {
+      const debeziumEvent = read(members);
+      return debeziumEvent && changesOfEvent(mapping, debeziumEvent, {}, { actor: 'x' });
     };
     expect(result(event)).toMatchObject({
       kind: 'changes',
       changes: [{ change: { type: 'create', entity: 'a', entityId: '1', at: 1578923739738 } }],
     });
-    const other = { ...event, data: { before: null, after: { pk: 2, name: 'Bob' } } };
-    const identities = [event, other].map((one) => {
-      const given = result(one);
-      return given?.kind === 'changes' && given.changes[0]?.kind === 'change'
-        ? given.changes[0].change.identity
+    const secondRow = { ...event, data: { before: null, after: { pk: 2, name: 'Bob' } } };
+    const identities = [event, secondRow].map((members) => {
+      const outcome = result(members);
+      return outcome?.kind === 'changes' && outcome.changes[0]?.kind === 'change'
+        ? outcome.changes[0].change.identity
         : undefined;
     });
     expect(identities[0]).not.toEqual(identities[1]);
@@ -142,7 +142,7 @@ describe('in a CloudEvent', () => {
     expect(result({ ...event, data: null })).toEqual({ kind: 'ignored' });
   });
 
-  test('without the extension attributes it is rejected with the setting that mends it, and others are not of Debezium', () => {
+  test('without the extension attributes it is rejected with the setting that fixes it, and others are not of Debezium', () => {
     const { iodebeziumop: _, ...without } = sample('cloudevent');
     expect(read(without)).toMatchObject({
       kind: 'rejected',
