@@ -286,7 +286,7 @@ describe('what is refused', () => {
   const later = () => Math.floor(Date.now() / 1_000);
   test.each<[string, () => Wrong]>([
     ['another issuer', () => ({ claims: { iss: 'https://evil.example' } })],
-    ['a token for somebody else', () => ({ claims: { aud: 'another' } })],
+    ['a token for another client', () => ({ claims: { aud: 'another' } })],
     ['another nonce', () => ({ claims: { nonce: 'x' } })],
     ['a key that is not published', () => ({ foreignKey: true })],
     ['no signature', () => ({ alg: 'none' })],

@@ -114,27 +114,27 @@ describe('a renewal that fails', () => {
         await vendor.rotateKeys();
       },
     ],
-  ])('after the refresh token was spent, because %s, carries the one that replaced it', async (_what, fail) => {
+  ])('after the refresh token was spent, because %s, reports the one that replaced it', async (_what, fail) => {
     const { provider, refreshToken, replaced } = await signInAndFail(fail);
     expect(replaced).toEqual([expect.any(String)]);
     expect(await provider.renew(refreshToken, 'u-1')).toBeUndefined();
     expect(await provider.renew(replaced[0] ?? '', 'u-1')).toMatchObject({ subject: 'u-1' });
   });
 
-  test('before the refresh token was spent carries none, and the token stays valid', async () => {
+  test('before the refresh token was spent reports none, and the token stays valid', async () => {
     const { provider, refreshToken, replaced } = await signInAndFail(() => (vendor.isAway = true));
     expect(replaced).toEqual([]);
     expect(await provider.renew(refreshToken, 'u-1')).toMatchObject({ subject: 'u-1' });
   });
 
-  test('because the answer was cut carries none: the token renews where the provider has a grace period', async () => {
+  test('because the answer was cut reports none: the token renews where the provider has a grace period', async () => {
     vendor.reusesRefreshTokens = true;
     const { provider, refreshToken, replaced } = await signInAndFail(() => (vendor.cutRenewals = 1));
     expect(replaced).toEqual([]);
     expect(await provider.renew(refreshToken, 'u-1')).toMatchObject({ subject: 'u-1' });
   });
 
-  test('carries for each of several at once its own', async () => {
+  test('reports to each of several at once its own', async () => {
     const provider = newProvider();
     const subjects = ['u-1', 'u-2', 'u-3'];
     const before = [];
@@ -216,7 +216,7 @@ describe('userinfo', () => {
     },
   );
 
-  test('a renewal of another person is refused, and carries no refresh token', async () => {
+  test('a renewal of another person is refused, and reports no refresh token', async () => {
     const provider = newProvider();
     const { refreshToken = '' } = await signIn(provider);
     const replaced: string[] = [];

@@ -196,7 +196,7 @@ describe('queries of a model and their results', () => {
   });
 });
 
-test('clients without a changelog scope see that an export exists, and neither its query nor what it found', async () => {
+test('clients without a changelog scope see that an export exists, but neither its query nor what it found', async () => {
   const call = (path: string, init?: RequestInit) => server.call(path, { ...init, token: insider });
   const id = await startExport(call, tenant, { q: `entity:agent actor:${secret}`, format: 'CSV' });
   expect(await endOfJob(call, tenant, id)).toMatchObject({ status: 'success', metadata: { entries: 1 } });

@@ -515,7 +515,7 @@ describe('a hostile server', () => {
         setTimeout(() => response.end(`data: ${JSON.stringify(result(message))}\n\n`), 100);
       },
     ],
-  ])('that %s: %s, the model sees it, and the chat continues', async (_what, outcome, act) => {
+  ])('that %s: %s, the model gets one result, and the chat continues', async (_what, outcome, act) => {
     await put('hostile');
     stub.misbehave = (message, response) => {
       if (message.method !== 'tools/call') return false;

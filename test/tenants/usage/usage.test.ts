@@ -127,7 +127,7 @@ test('requests of all processes add up to the lines of the logs; a stop stores w
   try {
     for (const on of [server, second, second]) await read(tenant, token, '', on);
     expect((await second.call(`/usage/${tenant}?from=x`, { token })).status).toBe(400);
-    // Nobody's, or of a tenant that the token is not of.
+    // Without a token, or of a tenant that the token is not for.
     expect((await second.call(`/usage/${tenant}`)).status).toBe(401);
     expect((await second.call('/usage/somebody', { token })).status).toBe(403);
   } finally {
