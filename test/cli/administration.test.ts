@@ -169,7 +169,7 @@ test('an empty database in another encoding than UTF-8 is refused with what to w
   expect((await client.query('select from pg_tables where schemaname = $1', ['public'])).rowCount).toBe(0);
 });
 
-test('a role without rights in the database is told so in one line, with the page that lists the rights', async () => {
+test('a database role without privileges is an error of one line, which names the page that lists them', async () => {
   const role = `guest_${database.url.slice(-8)}`;
   const superuserUrl = new URL(database.url);
   superuserUrl.username = 'postgres';

@@ -74,7 +74,9 @@ test('a backup into a file is for its owner alone, and is restored with the same
   expect(again.stderr).toContain('The database is not empty');
 });
 
-test('a backup by stdout and back by stdin; a key of the backup that is missing is told', { timeout }, async () => {
+test('a backup written to stdout restores from stdin, with a warning about keys that are missing', {
+  timeout,
+}, async () => {
   await addBallast();
   const keys = `${key},${randomBytes(32).toString('base64')}`;
   const env = { PATH: process.env.PATH, ...environmentOf(source, keys) };
@@ -112,11 +114,15 @@ test('verify confirms a backup with its key alone, and a changed one is exit cod
   const confirmed = await annals(['backup', 'verify', file], keyAlone);
   expect(confirmed).toMatchObject({ code: 0, stderr: '' });
   expect(JSON.parse(confirmed.stdout)).toMatchObject({ file, rows: 2 });
-  const other = await annals(['backup', 'verify', file], {
+  const withWrongKey = await annals(['backup', 'verify', file], {
     ...keyAlone,
     ANNALS_SECRET_KEY: randomBytes(32).toString('base64'),
   });
-  expect(other).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('The secret key does not fit') });
+  expect(withWrongKey).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringContaining('The secret key does not fit'),
+  });
   await writeFile(file, Buffer.concat([await readFile(file), Buffer.from('more')]));
   const changed = await annals(['backup', 'verify', file], keyAlone);
   expect(changed).toMatchObject({

@@ -41,9 +41,9 @@ test('processes that start at once make one bundle', async () => {
   const script = `import { bundleOfCheckout } from ${JSON.stringify(join(packageFolder(), 'build', 'checkout.js'))};
     console.log(await bundleOfCheckout(process.argv[1]));`;
   const run = () => promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script, root]);
-  const [one = '', other] = (await Promise.all([run(), run()])).map(({ stdout }) => stdout.trim());
-  expect(one).toBe(other);
-  expect(readdirSync(join(root, 'dist', 'checkout'))).toEqual([basename(one)]);
+  const [first = '', second] = (await Promise.all([run(), run()])).map(({ stdout }) => stdout.trim());
+  expect(first).toBe(second);
+  expect(readdirSync(join(root, 'dist', 'checkout'))).toEqual([basename(first)]);
 });
 
 test('each worker of the bundle starts', async () => {
@@ -77,8 +77,8 @@ test('a start loads neither the packages of vendors nor those of mail, of the Mo
   expect([...packages].filter((name) => late.test(name))).toEqual([]);
   // An import of node:http has Node load the client of fetch: see src/core/node-http.ts.
   const imported = [...texts.values()].flatMap((text) => text.match(/\bfrom ?"node:\w+"/g) ?? []);
-  expect(imported.some((one) => one.endsWith('"node:net"'))).toBe(true);
-  expect(imported.filter((one) => /"(?:node:)?http"$/.test(one))).toEqual([]);
+  expect(imported.some((line) => line.endsWith('"node:net"'))).toBe(true);
+  expect(imported.filter((line) => /"(?:node:)?http"$/.test(line))).toEqual([]);
 });
 
 test('a stack names the line of the source', () => {

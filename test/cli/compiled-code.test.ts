@@ -22,7 +22,7 @@ function version(environment: Record<string, string> = {}) {
   return stdout;
 }
 
-test('compiled code is kept in a folder of the user that nobody else may write', () => {
+test('compiled code is kept in a folder that only its user may write', () => {
   version();
   expect(readdirSync(compiled)).not.toEqual([]);
   expect(statSync(compiled).mode & 0o777).toBe(0o700);

@@ -11,7 +11,7 @@ async function reportOfState(state: string): Promise<string[]> {
   return reportOf(error, 'distribute').lines;
 }
 
-test('a worker that the coordinator cannot reach is told in one line, without a stack', async () => {
+test('a worker that the coordinator cannot reach is reported in one line, without a stack', async () => {
   for (const state of ['08000', '08001', '08003', '08004', '08006']) {
     expect(await reportOfState(state)).toEqual([
       `annals: the database of DATABASE_URL cannot reach another server: connection to the remote node worker1:5432 failed (${state})`,
@@ -19,6 +19,6 @@ test('a worker that the coordinator cannot reach is told in one line, without a 
   }
 });
 
-test('an error that nobody expects has its stack', async () => {
+test('an unexpected error is reported with its stack', async () => {
   for (const state of ['08P01', 'XX000']) expect((await reportOfState(state)).join('\n')).toContain('\n    at ');
 });

@@ -21,8 +21,8 @@ let folder: string;
 let file: string;
 let database: TestDatabase;
 let environment: Record<string, string>;
-/** What one undisturbed import leaves. */
-let wanted: Awaited<ReturnType<typeof entriesOf>>;
+/** What an import leaves that was not interrupted. */
+let complete: Awaited<ReturnType<typeof entriesOf>>;
 // More than the 2,000 that one transaction has: what is killed has recorded a part.
 const lines = 2_200;
 // Every fortieth line comes twice, word for word: two changes, since there is no id to say otherwise.
@@ -40,7 +40,7 @@ beforeAll(async () => {
   await annals(['tenant', 'create', 'whole'], environment);
   const { code, stdout } = await annals(['import', '--tenant', 'whole', file], environment);
   expect({ code, counts: JSON.parse(stdout) }).toEqual({ code: 0, counts: wholeImport });
-  wanted = await entriesOf(database.url, 'whole');
+  complete = await entriesOf(database.url, 'whole');
 });
 
 afterAll(async () => {
@@ -89,11 +89,11 @@ async function entriesOf(url: string, tenant: string): Promise<{ entries: string
 }
 
 test('an import records every change once, and again none', async () => {
-  const { entries, tallied } = wanted;
+  const { entries, tallied } = complete;
   expect([entries.length, tallied]).toEqual([lines + repeated, lines + repeated]);
   const { code, stdout } = await annals(['import', '--tenant', 'whole', file], environment);
   expect({ code, counts: JSON.parse(stdout) }).toEqual({ code: 0, counts: importAgain });
-  expect(await entriesOf(database.url, 'whole')).toEqual(wanted);
+  expect(await entriesOf(database.url, 'whole')).toEqual(complete);
 });
 
 test('with a mapping a masked value is in no table and no output, also where its line is rejected', async () => {
@@ -107,7 +107,7 @@ test('with a mapping a masked value is in no table and no output, also where its
     id: '1',
     after: { card: { number: canary } },
   };
-  const given = [
+  const changes = [
     line,
     {
       ...line,
@@ -122,7 +122,7 @@ test('with a mapping a masked value is in no table and no output, also where its
   ];
   await writeFile(
     masked ?? '',
-    `${given.map((one) => JSON.stringify(one)).join('\n')}\n{"entity":"payment","card":"${canary}`,
+    `${changes.map((change) => JSON.stringify(change)).join('\n')}\n{"entity":"payment","card":"${canary}`,
   );
   await writeFile(mapping ?? '', '{"version":1,"entities":{"payment":{"mask":["card.number","pin"]}}}');
   await writeFile(faulty ?? '', '{"version":1,"entities":{"payment":{"masks":["card"]}}}');
@@ -177,7 +177,7 @@ describe('kill -9 of an import, and then the same import again', () => {
       const counts = JSON.parse(second.stdout) as typeof wholeImport;
       expect(counts).toEqual({ ...wholeImport, recorded: counts.recorded, duplicate: counts.duplicate });
       expect(counts.recorded + counts.duplicate).toBe(lines + repeated);
-      expect(await entriesOf(database.url, tenant)).toEqual(wanted);
+      expect(await entriesOf(database.url, tenant)).toEqual(complete);
     }
     console.info(`entries that the killed imports had recorded: ${partly.join(', ')}`);
   });

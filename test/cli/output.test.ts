@@ -22,7 +22,7 @@ const minLength = 80_000;
 const pause = 2_000;
 
 const database = closeAfterAll(await createTestDatabase());
-const key = testSecretKeys.map((one) => Buffer.from(one).toString('base64')).join(',');
+const key = testSecretKeys.map((secret) => Buffer.from(secret).toString('base64')).join(',');
 const environment = { DATABASE_URL: database.url, ANNALS_SECRET_KEY: key, LOG_LEVEL: 'fatal' };
 const folder = temporaryFolder();
 const tables = Array.from({ length: 400 }, (_, n) => [`public.t${n}`, { entity: `t${n}`, mask: ['x'.repeat(200)] }]);
@@ -99,7 +99,7 @@ test('a file that takes only the beginning is a failure', async () => {
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('stdout cannot be written: EFBIG') });
 });
 
-test('a process that was asked to stop ends without its reader, and fails', async () => {
+test('a process that gets SIGTERM exits with 1 and does not wait for its reader', async () => {
   const { reader, writer } = await openPipe();
   const child = spawn(process.execPath, [launcherOfRun(), ...commands.outbox()], {
     env: { PATH: process.env.PATH },

@@ -80,7 +80,7 @@ test.each([
   ['there is no tenant acne', ['drop', '--tenant', 'acne', '--all']],
   [`there is no rejected change ${id}`, ['drop', '--tenant', 'acme', '--id', id]],
   [`there is no rejected change ${id}`, ['retry', '--tenant', 'acme', '--id', id]],
-])('what is not there is told, and is no success: %s, %s', async (message, args) => {
+])('a missing tenant or change is an error that names it: %s, %s', async (message, args) => {
   expect(await rejected(...args)).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(message) });
 });
 

@@ -27,7 +27,7 @@ afterEach(async () => {
   }
 });
 
-test('serve prints its base URL alone and makes the signing key before a token is asked for; its port is in use then, which is exit code 1; what is in flight when SIGTERM comes is still answered; the log says that once, and which port is whose', async () => {
+test('serve prints its base URL alone and makes the signing key before the first token request; a port in use is exit code 1; requests in flight at SIGTERM are still answered; the log says that once, and which port is whose', async () => {
   const service = serve({ LOG_LEVEL: 'info', ANNALS_RECORDER_PORT: '0', ANNALS_METRICS_PORT: '0' });
   const line = await service.firstLine;
   expect(line).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
@@ -49,7 +49,7 @@ test('serve prints its base URL alone and makes the signing key before a token i
     `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body.slice(0, 5)}`;
   const answer = text(socket);
   await new Promise((resolve) => socket.write(halfRequest, resolve));
-  // Asked of the service before it is told to end, so that the half request has arrived too.
+  // Once a later request is answered, the half one has arrived too.
   await fetch(new URL('/health/live', baseUrl));
   service.process.kill('SIGTERM');
   await refuses(baseUrl);
@@ -60,18 +60,18 @@ test('serve prints its base URL alone and makes the signing key before a token i
   const logged: { level: string; msg: string }[] = stderr
     .trim()
     .split('\n')
-    .filter((one) => one.startsWith('{'))
-    .map((one) => JSON.parse(one));
+    .filter((entry) => entry.startsWith('{'))
+    .map((entry) => JSON.parse(entry));
   expect(logged.filter(({ level }) => level !== 'info')).toEqual([]);
   const messages = logged.map(({ msg }) => msg);
   expect(messages.filter((message) => message.startsWith('asked to stop'))).toEqual([
     'asked to stop: no more connections are accepted, and requests in flight have 30 s',
   ]);
-  const told = stderr
+  const addresses = stderr
     .match(/[^"\n]*(?:listen(?:ing|s)|metrics are) (?:at|on) http:[^"\n]*/g)
-    ?.map((one) => one.replace(/:\d+/, ':1'));
+    ?.map((address) => address.replace(/:\d+/, ':1'));
   expect(messages).toContain(`service listening at ${baseUrl.origin}`);
-  expect(told?.toSorted()).toEqual([
+  expect(addresses?.toSorted()).toEqual([
     'The metrics are at http://127.0.0.1:1/metrics',
     'The recorder listens on http://127.0.0.1:1',
     'metrics listening at http://127.0.0.1:1',
@@ -86,7 +86,7 @@ test.each(['1', '2'])(
     const folder = temporaryFolder();
     const mapping = join(folder, 'mapping.json');
     await writeFile(mapping, '{"version": 1, "tabels": {}}');
-    // Whoever listened on this port before would be told that it is taken.
+    // If serve listened first, it would fail because this port is in use.
     const holder = createServer().listen(0, '127.0.0.1');
     await once(holder, 'listening');
     onTestFinished(() => void holder.close());

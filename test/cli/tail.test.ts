@@ -28,7 +28,7 @@ const now = Date.UTC(2026, 8, 15);
 const database = closeAfterAll(await createTestDatabase());
 // Ended on purpose.
 database.pool.on('error', () => {});
-const key = testSecretKeys.map((one) => Buffer.from(one).toString('base64')).join(',');
+const key = testSecretKeys.map((secret) => Buffer.from(secret).toString('base64')).join(',');
 const environment = { DATABASE_URL: database.url, ANNALS_SECRET_KEY: key, LOG_LEVEL: 'fatal' };
 const folder = temporaryFolder();
 await createTenant(database.db, tenant);
@@ -46,9 +46,9 @@ function startTailOn(url: string, ...args: string[]) {
   const stop = new AbortController();
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const lines = createInterface({ input: stdout })[Symbol.asyncIterator]();
-  let told = '';
+  let messages = '';
   stderr.on('data', (chunk) => {
-    told += chunk;
+    messages += chunk;
   });
   const ended = runCommandLine(['tail', '--tenant', tenant, ...args], {
     environment: { ...environment, DATABASE_URL: url },
@@ -75,7 +75,7 @@ function startTailOn(url: string, ...args: string[]) {
     end,
     ended,
     stdout,
-    told: () => told,
+    told: () => messages,
   };
 }
 
@@ -233,7 +233,7 @@ test.each([
   expect([code, stderr]).toEqual([1, expect.not.stringContaining('It waits')]);
 });
 
-test('a restored database is told, and nothing that it has is left out', async () => {
+test('a restored database is announced, and none of its changes is left out', async () => {
   const tail = startTail('--q', `occurredAt:>="${new Date(now + 50).toISOString()}"`, '--after', 'start');
   await record(50);
   const first = await tail.next();
@@ -247,7 +247,7 @@ test('a restored database is told, and nothing that it has is left out', async (
   expect(tail.told()).toContain('the database was restored to an earlier state');
 });
 
-test('it ends when nobody reads any more', async () => {
+test('it ends when its output is closed', async () => {
   const tail = startTail('--after', 'start');
   await tail.next();
   tail.stdout.destroy();

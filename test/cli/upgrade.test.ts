@@ -83,23 +83,23 @@ const foldersOfNextVersion = () => ({
   routines: join(nextVersion, 'sql'),
 });
 
-interface Asked {
+interface Answers {
   statuses: number[];
   /** What a process said that was not ready. */
   reasons: string[];
 }
 
-/** Asks for readiness and a page of the history, again and again, until nobody listens any more. */
-async function askUntilGone(baseUrl: string, token: string): Promise<Asked> {
-  const asked: Asked = { statuses: [], reasons: [] };
+/** Requests readiness and a page of the history, again and again, until the server no longer accepts connections. */
+async function askUntilGone(baseUrl: string, token: string): Promise<Answers> {
+  const answers: Answers = { statuses: [], reasons: [] };
   const headers = { authorization: `Bearer ${token}` };
   for (;;) {
     try {
       const ready = await fetch(`${baseUrl}/health/ready`);
-      if (ready.status !== 200) asked.reasons.push(await ready.text());
-      asked.statuses.push((await fetch(`${baseUrl}/changelog/acme/changelogs?size=1`, { headers })).status);
+      if (ready.status !== 200) answers.reasons.push(await ready.text());
+      answers.statuses.push((await fetch(`${baseUrl}/changelog/acme/changelogs?size=1`, { headers })).status);
     } catch {
-      return asked;
+      return answers;
     }
     await sleep(200);
   }
@@ -218,12 +218,12 @@ test('a process whose files were replaced says so where it needs one of them, an
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
   const post = (path: string, body: object) =>
     fetch(`${baseUrl}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
-  const asked = [
+  const requests = [
     fetch(`${baseUrl}/docs/guides/operations`),
     post('/mcp/acme', { jsonrpc: '2.0', id: 1, method: 'tools/list' }),
     post('/ai-service/acme/completions', { messages: [{ role: 'USER', content: 'Hello' }] }),
   ];
-  for (const answer of await Promise.all(asked)) {
+  for (const answer of await Promise.all(requests)) {
     expect([answer.url, answer.status]).toEqual([answer.url, 503]);
     expect(await answer.text()).toContain('This needs a restart of the service.');
   }
@@ -234,9 +234,10 @@ test('a process whose files were replaced says so where it needs one of them, an
   await database.pool.query(`insert into mail (tenant, message_id, recipient, subject, content)
     values ('acme', '<1@annals>', 'jane@example.com', 'Hello', 'Hello')`);
   await vi.waitFor(() => expect(log().filter(({ msg }) => msg === 'no mail can be sent')).not.toEqual([]), timeout);
-  const told = log().filter(({ level }) => level === 'error');
-  expect(told.length).toBeGreaterThanOrEqual(4);
-  for (const { err } of told) expect(err).toMatchObject({ message: expect.stringMatching(/were replaced .* Restart/) });
+  const errors = log().filter(({ level }) => level === 'error');
+  expect(errors.length).toBeGreaterThanOrEqual(4);
+  for (const { err } of errors)
+    expect(err).toMatchObject({ message: expect.stringMatching(/were replaced .* Restart/) });
   // What was there from the start continues.
   expect((await fetch(`${baseUrl}/changelog/acme/changelogs`, { headers })).status).toBe(200);
 });

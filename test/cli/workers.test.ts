@@ -59,7 +59,7 @@ interface Answer {
 async function call(method: 'GET' | 'POST' | 'PUT', path: string, body?: object): Promise<Answer> {
   return await new Promise((resolve, reject) => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-    const asked = request(new URL(path, baseUrl), { method, headers, agent: false }, (response) => {
+    const outgoing = request(new URL(path, baseUrl), { method, headers, agent: false }, (response) => {
       const { statusCode: status, headers: got } = response;
       const next = got['x-next-cursor'];
       text(response).then(
@@ -67,10 +67,10 @@ async function call(method: 'GET' | 'POST' | 'PUT', path: string, body?: object)
         (error: unknown) => reject(error),
       );
     });
-    // A connection that nobody answers and nobody closes is found here.
-    asked.setTimeout(60_000, () => reject(new Error('no answer within a minute')));
-    asked.on('error', reject);
-    asked.end(body && JSON.stringify(body));
+    // A connection that is neither answered nor closed is found here.
+    outgoing.setTimeout(60_000, () => reject(new Error('no answer within a minute')));
+    outgoing.on('error', reject);
+    outgoing.end(body && JSON.stringify(body));
   });
 }
 

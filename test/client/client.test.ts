@@ -54,7 +54,7 @@ test('a list continues by cursors, and the way back is a mirror of the way there
   ).toEqual([2, 2, 2, 1]);
 });
 
-test('parts of items are asked for by fields', async () => {
+test('fields selects parts of items', async () => {
   const { items } = await annals
     .instances('SHELF')
     .list({ fields: 'slots', q: field('name').is(glob('A*')), pageSize: 1 });
@@ -80,7 +80,7 @@ test('custom entities are made, read, changed and deleted', async () => {
   expect(types.map((type) => type.id)).toEqual(['SHELF']);
 });
 
-test('values keep every digit and their order where they are asked for exactly', async () => {
+test('exact calls keep every digit and the order of members', async () => {
   await annals.customEntities.put('EXACT', { name: { en: 'Exact' } });
   const shelves = annals.exact.instances('EXACT');
   const price = new JsonNumber('1.10');

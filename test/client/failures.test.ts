@@ -69,14 +69,14 @@ test('ten calls at once ask for one token, and for one more shortly before it en
 });
 
 test('while the token endpoint is away, the old token serves until it ends', async () => {
-  const one = annals({ maxRetries: 0 });
-  await one.models.list();
+  const api = annals({ maxRetries: 0 });
+  await api.models.list();
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 14_360_000 });
   onTestFinished(() => void vi.useRealTimers());
   proxy.behave((request) => (isToken(request) ? { kind: 'cut' } : { kind: 'none' }));
-  expect(await one.models.list()).toHaveLength(3);
+  expect(await api.models.list()).toHaveLength(3);
   vi.setSystemTime(Date.now() + 60_000);
-  expect(await errorOf(one.models.list())).toMatchObject({ type: 'connection_failed', status: undefined });
+  expect(await errorOf(api.models.list())).toMatchObject({ type: 'connection_failed', status: undefined });
 });
 
 test('calls whose token the service refuses share one new token', async () => {
@@ -117,12 +117,12 @@ test('a wrong secret is an error at once, with what RFC 6749 calls it', async ()
 
 test('a token of the caller is used as it is', async () => {
   const token = await server.tokenOf(client);
-  const given = new Annals({ baseUrl: `${proxy.baseUrl}/`, tenant: 'acme', token: async () => token });
-  expect(await given.models.list()).toHaveLength(3);
+  const withToken = new Annals({ baseUrl: `${proxy.baseUrl}/`, tenant: 'acme', token: async () => token });
+  expect(await withToken.models.list()).toHaveLength(3);
   expect(tokenRequests()).toBe(0);
 });
 
-test('a completion whose answer is lost is asked for again by the same key, and generated once', async () => {
+test('a completion whose answer is lost is retried with the same key, and generated once', async () => {
   const faults = [{ kind: 'lose' }, { kind: 'half' }, { kind: 'cut' }] as const;
   firstCalls(3, () => faults[calls().length - 1] ?? { kind: 'none' });
   expect(await annals().completions.create({ id: 'c-1', messages })).toMatchObject({
@@ -187,7 +187,7 @@ test('what may be repeated is, and what may not is not', async () => {
   expect(await quick.customEntities.get('POSTED')).toMatchObject({ id: 'POSTED' });
 });
 
-test('a POST that found nobody listening goes out again and is carried out once', async () => {
+test('a POST whose connection is refused is retried and carried out once', async () => {
   await annals().customEntities.put('LATE', { name: { en: 'Late' } });
   // A proxy of its own: no connection of an earlier call is left that could break off in the middle.
   const late = await startFaultyProxy(server.baseUrl);
@@ -201,8 +201,8 @@ test('a POST that found nobody listening goes out again and is carried out once'
       throw error;
     });
   };
-  const one = new Annals({ baseUrl: late.baseUrl, tenant: 'acme', token: () => token, fetch: counted });
-  const made = one.instances('LATE').create({ id: 'l-1' });
+  const api = new Annals({ baseUrl: late.baseUrl, tenant: 'acme', token: () => token, fetch: counted });
+  const made = api.instances('LATE').create({ id: 'l-1' });
   await eventually(() => refused.length).toBeGreaterThan(0);
   await late.resume();
   expect(await made).toEqual({ id: 'l-1' });
@@ -244,8 +244,8 @@ test('a signal ends a call in flight, in its pause and while it waits for the to
     controller.abort(reason);
     return 'token';
   };
-  const given = new Annals({ baseUrl: proxy.baseUrl, tenant: 'acme', token });
-  await expect(given.models.list({ signal: controller.signal })).rejects.toBe(reason);
+  const withToken = new Annals({ baseUrl: proxy.baseUrl, tenant: 'acme', token });
+  await expect(withToken.models.list({ signal: controller.signal })).rejects.toBe(reason);
 });
 
 test('one caller who gives up leaves the token to the others', async () => {
@@ -256,10 +256,10 @@ test('one caller who gives up leaves the token to the others', async () => {
   };
   const shared = annals({ fetch: slow });
   const controller = new AbortController();
-  const given = shared.models.list({ signal: controller.signal });
+  const abandoned = shared.models.list({ signal: controller.signal });
   const kept = shared.models.list();
   controller.abort(new Error('no longer wanted'));
-  await expect(given).rejects.toThrow('no longer wanted');
+  await expect(abandoned).rejects.toThrow('no longer wanted');
   release();
   expect(await kept).toHaveLength(3);
   expect(tokenRequests()).toBe(1);
@@ -282,13 +282,13 @@ test('an answer that is no JSON is an error, and never an empty success', async 
 });
 
 test('a chat that breaks off is an error, and never a short answer', async () => {
-  const one = annals();
-  await one.agents.put('desk', { name: { en: 'Desk' }, llmConfig: { provider: 'shared' } });
+  const api = annals();
+  await api.agents.put('desk', { name: { en: 'Desk' }, llmConfig: { provider: 'shared' } });
   vendor.behave({ kind: 'answer', text: 'A long answer in many parts, and then some more of them.' });
   firstCalls(1, () => ({ kind: 'half' }));
   const texts: string[] = [];
   const read = async () => {
-    for await (const text of one.chat.stream({ agentId: 'desk', message: 'Hello' })) texts.push(text);
+    for await (const text of api.chat.stream({ agentId: 'desk', message: 'Hello' })) texts.push(text);
   };
   expect(await errorOf(read())).toMatchObject({ type: 'connection_failed' });
   expect(calls().filter(({ path }) => path.endsWith('/chat-stream'))).toHaveLength(1);
@@ -298,14 +298,14 @@ test('a chat that breaks off is an error, and never a short answer', async () =>
 });
 
 test('a download comes no faster than it is read, and one that breaks off is an error', async () => {
-  const one = annals();
+  const api = annals();
   proxy.taken = 0;
   const withContent = (content: Parameters<FaultyProxy['behave']>[0]) =>
     firstCalls(2, (request) =>
       request.path.endsWith('/content') ? content(request) : { kind: 'answer', status: 200, body: { metadata: {} } },
     );
   withContent(() => ({ kind: 'endless', piece: Buffer.alloc(65_536, '{}\n') }));
-  const { body } = await one.jobs.content('job');
+  const { body } = await api.jobs.content('job');
   const reader = body.getReader();
   let read = 0;
   while (read < 32 * 1024 * 1024) read += (await reader.read()).value?.length ?? 0;
@@ -316,7 +316,7 @@ test('a download comes no faster than it is read, and one that breaks off is an 
   withContent(() => ({ kind: 'endless', piece: Buffer.from('{"at":"now"}\n'), closeAfter: 200_000 }));
   let entries = 0;
   const readAll = async () => {
-    for await (const entry of one.jobs.entries('job')) entries += entry.at === 'now' ? 1 : 0;
+    for await (const entry of api.jobs.entries('job')) entries += entry.at === 'now' ? 1 : 0;
   };
   expect(await errorOf(readAll())).toMatchObject({ type: 'connection_failed' });
   expect(entries).toBeGreaterThan(1_000);

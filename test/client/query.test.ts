@@ -107,7 +107,7 @@ test('whatever a pattern holds, it matches what its stars say, alone, in a list 
         const { matches, kind } = matcherOf(query);
         if (kind === 'glob') bare += 1;
         expect(matches(hit)).toBe(true);
-        for (const other of others) expect(matches(other), `${query}`).toBe(expression.test(other));
+        for (const text of others) expect(matches(text), `${query}`).toBe(expression.test(text));
       }
       const list = matcherOf(actor(pattern, ...others)).matches;
       for (const text of [hit, ...others]) expect(list(text)).toBe(true);
@@ -137,7 +137,7 @@ function matcherOf(query: Query): { kind: Matcher['kind']; matches: (text: strin
 
 test('whatever the paths and values, the service reads exactly the change that was meant', async () => {
   const number = fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e300, max: 1e300 });
-  const given = fc.oneof(
+  const anyValue = fc.oneof(
     name,
     number,
     fc.boolean(),
@@ -146,36 +146,42 @@ test('whatever the paths and values, the service reads exactly the change that w
     fc.constant(new JsonNumber('1.10')),
   );
   await fc.assert(
-    fc.property(names, names, fc.array(given, { minLength: 1, maxLength: 3 }), name, (paths, exact, values, bound) => {
-      const query = and(
-        path(...paths),
-        changed({ path: exact, before: values, after: value.between(bound, 12n), is: 'lower' }),
-      );
-      const written = values.map((one) =>
-        typeof one === 'string'
-          ? { kind: 'text', text: one, quoted: true }
-          : { kind: 'text', text: one instanceof JsonNumber ? one.text : String(one), quoted: false },
-      );
-      const bounds = [
-        { operator: '>=', type: 'string', text: bound },
-        { operator: '<', type: 'number', text: '12' },
-      ];
-      expect(parsed(query)).toEqual(
-        all(
-          { ...match('path', texts(paths)), beneath: true },
-          {
-            kind: 'item',
-            field: 'change',
-            operand: all(
-              match('path', texts(exact)),
-              match('before', written.length === 1 ? (written[0] ?? {}) : { kind: 'list', items: written }),
-              { kind: 'comparison', field: 'after', bounds },
-              match('is', { kind: 'text', text: 'lower', quoted: false }),
-            ),
-          },
-        ),
-      );
-    }),
+    fc.property(
+      names,
+      names,
+      fc.array(anyValue, { minLength: 1, maxLength: 3 }),
+      name,
+      (paths, exact, values, bound) => {
+        const query = and(
+          path(...paths),
+          changed({ path: exact, before: values, after: value.between(bound, 12n), is: 'lower' }),
+        );
+        const written = values.map((each) =>
+          typeof each === 'string'
+            ? { kind: 'text', text: each, quoted: true }
+            : { kind: 'text', text: each instanceof JsonNumber ? each.text : String(each), quoted: false },
+        );
+        const bounds = [
+          { operator: '>=', type: 'string', text: bound },
+          { operator: '<', type: 'number', text: '12' },
+        ];
+        expect(parsed(query)).toEqual(
+          all(
+            { ...match('path', texts(paths)), beneath: true },
+            {
+              kind: 'item',
+              field: 'change',
+              operand: all(
+                match('path', texts(exact)),
+                match('before', written.length === 1 ? (written[0] ?? {}) : { kind: 'list', items: written }),
+                { kind: 'comparison', field: 'after', bounds },
+                match('is', { kind: 'text', text: 'lower', quoted: false }),
+              ),
+            },
+          ),
+        );
+      },
+    ),
     { numRuns: trials(150), seed },
   );
 });

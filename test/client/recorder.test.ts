@@ -30,7 +30,7 @@ beforeEach(() => {
   proxy.behave(() => ({ kind: 'none' }));
 });
 
-const recorder = (options: RecorderOptions = {}) => annals.recorder({ url: proxy.baseUrl, ...options });
+const createRecorder = (options: RecorderOptions = {}) => annals.recorder({ url: proxy.baseUrl, ...options });
 const update = (type: string, id: string, count: number) =>
   ({ op: 'update', entity: type, entityId: id, before: { count: count - 1 }, after: { count } }) as const;
 
@@ -46,29 +46,29 @@ async function entriesOf(type: string, id?: string): Promise<ChangeEntry[]> {
  */
 function impatient(): { one: Recorder; failed: Promise<ApiError> } {
   const { promise: failed, resolve } = Promise.withResolvers<ApiError>();
-  return { one: recorder({ delay: 0, timeout: 100, onRetry: resolve }), failed };
+  return { one: createRecorder({ delay: 0, timeout: 100, onRetry: resolve }), failed };
 }
 
 const countsOf = (entries: readonly ChangeEntry[]) => entries.map(({ paths }) => paths.count?.after);
 
 test('changes share requests, keep their order and their digits, and are committed when flush resolves', async () => {
-  const one = recorder();
-  for (let count = 1; count <= 30; count += 1) await one.record(update('flushed', 'f-1', count));
-  await one.record({
+  const recorder = createRecorder();
+  for (let count = 1; count <= 30; count += 1) await recorder.record(update('flushed', 'f-1', count));
+  await recorder.record({
     op: 'insert',
     entity: 'flushed',
     entityId: 'f-2',
     actor: 'Jane Doe',
     after: { price: new JsonNumber('1.10') },
   });
-  expect(await one.flush()).toMatchObject({ read: 31, recorded: 31, duplicate: 0, rejected: 0 });
+  expect(await recorder.flush()).toMatchObject({ read: 31, recorded: 31, duplicate: 0, rejected: 0 });
   expect(proxy.requests).toHaveLength(1);
   expect(countsOf(await entriesOf('flushed', 'f-1'))).toEqual(Array.from({ length: 30 }, (_, index) => 30 - index));
   const { items } = await annals.exact.history.list({ q: and(entity('flushed'), entityId('f-2')) });
   expect(items[0]).toMatchObject({ actor: 'Jane Doe' });
   expect(items[0]?.paths.get('price')?.after).toEqual(new JsonNumber('1.10'));
-  await one.close();
-  await expect(one.record(update('flushed', 'f-1', 31))).rejects.toThrow('closed');
+  await recorder.close();
+  await expect(recorder.record(update('flushed', 'f-1', 31))).rejects.toThrow('closed');
 });
 
 test('whatever breaks on the way, each change is recorded once and in its order', async () => {
@@ -79,9 +79,9 @@ test('whatever breaks on the way, each change is recorded once and in its order'
   );
   proxy.behave(() => (random.below(5) < 2 ? random.pick([...faults, ...answers]) : { kind: 'none' }));
   const retried: string[] = [];
-  const one = recorder({ batch: 30, delay: 1, onRetry: ({ type }) => void retried.push(type) });
-  for (let count = 1; count <= 300; count += 1) await one.record(update('broken', `b-${count % 3}`, count));
-  const { recorded, duplicate, rejected } = await one.close();
+  const recorder = createRecorder({ batch: 30, delay: 1, onRetry: ({ type }) => void retried.push(type) });
+  for (let count = 1; count <= 300; count += 1) await recorder.record(update('broken', `b-${count % 3}`, count));
+  const { recorded, duplicate, rejected } = await recorder.close();
   expect(retried.length).toBeGreaterThan(0);
   // What was carried out and not answered is met again as a duplicate.
   expect([recorded + duplicate, rejected]).toEqual([300, 0]);
@@ -98,10 +98,10 @@ test('a service that asks to wait is waited for, and the application with it', a
   let away = true;
   proxy.behave(() => (away ? { kind: 'answer', status: 503, headers: { 'retry-after': '1' } } : { kind: 'none' }));
   const delays: number[] = [];
-  const one = recorder({ buffer: 5, batch: 2, delay: 0, onRetry: (_, delay) => void delays.push(delay) });
-  for (let count = 1; count <= 5; count += 1) await one.record(update('waited', 'w-1', count));
+  const recorder = createRecorder({ buffer: 5, batch: 2, delay: 0, onRetry: (_, delay) => void delays.push(delay) });
+  for (let count = 1; count <= 5; count += 1) await recorder.record(update('waited', 'w-1', count));
   let taken = false;
-  const sixth = one.record(update('waited', 'w-1', 6)).then(() => {
+  const sixth = recorder.record(update('waited', 'w-1', 6)).then(() => {
     taken = true;
   });
   await eventually(() => delays.length).toBeGreaterThan(0);
@@ -110,17 +110,17 @@ test('a service that asks to wait is waited for, and the application with it', a
   expect(Math.min(...delays)).toBeGreaterThanOrEqual(1_000);
   away = false;
   await sixth;
-  await one.close();
+  await recorder.close();
   expect(countsOf(await entriesOf('waited'))).toEqual([6, 5, 4, 3, 2, 1]);
 });
 
-test('a change that can never be recorded is told, and does not hold up the others', async () => {
+test('a change that can never be recorded is reported, and does not block the others', async () => {
   const rejected: { line: string; reason: string }[] = [];
-  const one = recorder({ onRejected: (each) => void rejected.push(each) });
-  await one.record(update('partly', 'p-1', 1));
-  await one.record({ ...update('partly', 'p-1', 2), at: '2099-01-01T00:00:00Z' });
-  await one.record(update('partly', 'p-1', 3));
-  expect(await one.close()).toMatchObject({ read: 3, recorded: 2, rejected: 1 });
+  const recorder = createRecorder({ onRejected: (each) => void rejected.push(each) });
+  await recorder.record(update('partly', 'p-1', 1));
+  await recorder.record({ ...update('partly', 'p-1', 2), at: '2099-01-01T00:00:00Z' });
+  await recorder.record(update('partly', 'p-1', 3));
+  expect(await recorder.close()).toMatchObject({ read: 3, recorded: 2, rejected: 1 });
   expect(rejected).toEqual([
     { line: expect.stringContaining('"at":"2099-01-01T00:00:00Z"'), reason: expect.any(String) },
   ]);
@@ -130,109 +130,109 @@ test('a change that can never be recorded is told, and does not hold up the othe
 test('requests whose changes are all rejected, answered 400, are taken and counted, and the recorder continues', async () => {
   const rejected: string[] = [];
   const retried: string[] = [];
-  const one = recorder({ batch: 2, delay: 0, onRejected: ({ reason }) => void rejected.push(reason), onRetry: ({ type }) => void retried.push(type) }); // biome-ignore format: one line
+  const recorder = createRecorder({ batch: 2, delay: 0, onRejected: ({ reason }) => void rejected.push(reason), onRetry: ({ type }) => void retried.push(type) }); // biome-ignore format: one line
   const late = { at: '2099-01-01T00:00:00Z' };
-  await one.record({ ...update('refused', 'r-1', 1), ...late });
-  await one.record({ ...update('refused', 'r-1', 2), ...late });
-  expect(await one.flush()).toMatchObject({ read: 2, recorded: 0, rejected: 2 });
-  await one.record({ op: 'create', entity: 'refused', entityId: 'r-2', after: { count: 3 } });
-  expect(await one.close()).toMatchObject({ read: 3, recorded: 1, rejected: 2 });
+  await recorder.record({ ...update('refused', 'r-1', 1), ...late });
+  await recorder.record({ ...update('refused', 'r-1', 2), ...late });
+  expect(await recorder.flush()).toMatchObject({ read: 2, recorded: 0, rejected: 2 });
+  await recorder.record({ op: 'create', entity: 'refused', entityId: 'r-2', after: { count: 3 } });
+  expect(await recorder.close()).toMatchObject({ read: 3, recorded: 1, rejected: 2 });
   expect(rejected).toEqual(Array(2).fill('"at" is more than 5 minutes in the future'));
-  expect([retried, one.unsent()]).toEqual([[], []]);
+  expect([retried, recorder.unsent()]).toEqual([[], []]);
 });
 
 test('a 400 that is no count of rejected changes ends the recorder with its error', async () => {
   proxy.behave(() => ({ kind: 'answer', status: 400, headers: {} }));
-  const one = recorder({ delay: 0 });
-  await one.record(update('refused', 'r-3', 1));
-  await expect(one.close()).rejects.toMatchObject({ status: 400 });
-  expect(one.unsent()).toHaveLength(1);
+  const recorder = createRecorder({ delay: 0 });
+  await recorder.record(update('refused', 'r-3', 1));
+  await expect(recorder.close()).rejects.toMatchObject({ status: 400 });
+  expect(recorder.unsent()).toHaveLength(1);
 });
 
-test('a request that passes a limit is divided, and a change that passes it is refused or told', async () => {
+test('a request over a limit is divided; a change over it is reported as rejected, or refused with a RangeError', async () => {
   const rejected: string[] = [];
-  const one = recorder({ onRejected: ({ reason }) => void rejected.push(reason) });
+  const recorder = createRecorder({ onRejected: ({ reason }) => void rejected.push(reason) });
   const deep = JSON.parse(`${'['.repeat(10_001)}${']'.repeat(10_001)}`);
   for (let count = 1; count <= 5; count += 1) {
-    await one.record(update('divided', 'd-1', count));
-    if (count === 3) await one.record({ op: 'insert', entity: 'divided', entityId: 'd-2', after: deep });
+    await recorder.record(update('divided', 'd-1', count));
+    if (count === 3) await recorder.record({ op: 'insert', entity: 'divided', entityId: 'd-2', after: deep });
   }
-  expect(await one.close()).toMatchObject({ read: 6, recorded: 5, rejected: 1 });
+  expect(await recorder.close()).toMatchObject({ read: 6, recorded: 5, rejected: 1 });
   expect(rejected).toEqual([expect.stringContaining('levels')]);
   expect(proxy.requests.length).toBeGreaterThan(3);
   expect(countsOf(await entriesOf('divided'))).toEqual([5, 4, 3, 2, 1]);
-  const two = recorder();
+  const second = createRecorder();
   const long = { op: 'insert', entity: 'long', entityId: '1', after: 'x'.repeat(16 * 1024 * 1024) } as const;
-  await expect(two.record(long)).rejects.toThrow(RangeError);
-  expect(await two.close()).toMatchObject({ read: 0 });
+  await expect(second.record(long)).rejects.toThrow(RangeError);
+  expect(await second.close()).toMatchObject({ read: 0 });
 });
 
 test('a client that may not record ends the recorder, and nothing is lost', async () => {
   const reader = await server.createClient('acme', { scope: 'changelog.changelog_read' });
-  const one = new Annals({ baseUrl: server.baseUrl, ...reader }).recorder({ url: proxy.baseUrl, delay: 0 });
-  await one.record({ ...update('refused', 'r-1', 1), id: 'mine' });
-  const refused = await one.flush().catch((error: unknown) => error);
+  const recorder = new Annals({ baseUrl: server.baseUrl, ...reader }).recorder({ url: proxy.baseUrl, delay: 0 });
+  await recorder.record({ ...update('refused', 'r-1', 1), id: 'mine' });
+  const refused = await recorder.flush().catch((error: unknown) => error);
   expect(refused).toBeInstanceOf(ApiError);
   expect(refused).toMatchObject({ status: 403, type: 'insufficient_permissions' });
-  await expect(one.record(update('refused', 'r-1', 2))).rejects.toBe(refused);
-  await expect(one.close()).rejects.toBe(refused);
-  expect(one.unsent().map((line) => JSON.parse(line))).toMatchObject([{ id: 'mine', entityId: 'r-1' }]);
+  await expect(recorder.record(update('refused', 'r-1', 2))).rejects.toBe(refused);
+  await expect(recorder.close()).rejects.toBe(refused);
+  expect(recorder.unsent().map((line) => JSON.parse(line))).toMatchObject([{ id: 'mine', entityId: 'r-1' }]);
   // Lines that were left are recorded by another recorder, under the same ids.
-  const other = recorder();
-  for (const line of [...one.unsent(), ...one.unsent()]) await other.record(JSON.parse(line));
-  expect(await other.close()).toMatchObject({ read: 2, recorded: 1, duplicate: 1 });
+  const successor = createRecorder();
+  for (const line of [...recorder.unsent(), ...recorder.unsent()]) await successor.record(JSON.parse(line));
+  expect(await successor.close()).toMatchObject({ read: 2, recorded: 1, duplicate: 1 });
 });
 
-test('closing is given up by a signal, with what is left in hand', async () => {
+test('a signal aborts close, and unsent has what is left', async () => {
   proxy.behave(() => ({ kind: 'hang' }));
-  const one = recorder({ delay: 0 });
-  await one.record(update('given-up', 'g-1', 1));
+  const recorder = createRecorder({ delay: 0 });
+  await recorder.record(update('given-up', 'g-1', 1));
   await eventually(() => proxy.requests.length).toBe(1);
   const reason = new Error('no more time');
-  await expect(one.close({ signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
-  expect(one.unsent()).toHaveLength(1);
+  await expect(recorder.close({ signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+  expect(recorder.unsent()).toHaveLength(1);
 });
 
 test('flush ends while the service is away, and the changes are sent once it is back', async () => {
   proxy.behave(() => ({ kind: 'cut' }));
-  const { one, failed: first } = impatient();
-  await one.record(update('away', 'a-1', 1));
+  const { one: recorder, failed: first } = impatient();
+  await recorder.record(update('away', 'a-1', 1));
   await first;
-  const failed = await one.flush().catch((error: unknown) => error);
+  const failed = await recorder.flush().catch((error: unknown) => error);
   expect(failed).toMatchObject({ name: 'ApiError', type: 'connection_failed' });
   proxy.behave(() => ({ kind: 'hang' }));
-  expect(await one.flush().catch((error: unknown) => error)).toBeInstanceOf(ApiError);
-  expect(one.unsent()).toHaveLength(1);
-  const other = recorder({ delay: 0, timeout: 100 });
+  expect(await recorder.flush().catch((error: unknown) => error)).toBeInstanceOf(ApiError);
+  expect(recorder.unsent()).toHaveLength(1);
+  const second = createRecorder({ delay: 0, timeout: 100 });
   proxy.behave(() => ({ kind: 'cut' }));
-  await other.record(update('away', 'a-2', 1));
-  await expect(other.flush()).rejects.toBeInstanceOf(ApiError);
+  await second.record(update('away', 'a-2', 1));
+  await expect(second.flush()).rejects.toBeInstanceOf(ApiError);
   proxy.behave(() => ({ kind: 'none' }));
-  await eventually(() => other.unsent()).toEqual([]);
+  await eventually(() => second.unsent()).toEqual([]);
   expect(await entriesOf('away', 'a-2')).toHaveLength(1);
-  expect(await other.close()).toMatchObject({ read: 1, rejected: 0 });
+  expect(await second.close()).toMatchObject({ read: 1, rejected: 0 });
   proxy.behave(() => ({ kind: 'cut' }));
-  const third = recorder({ delay: 0, timeout: 100 });
+  const third = createRecorder({ delay: 0, timeout: 100 });
   await third.record(update('away', 'a-3', 1));
   await expect(third.close()).rejects.toBeInstanceOf(ApiError);
   expect(third.unsent()).toHaveLength(1);
 });
 
 test('flush waits for no more changes, however many requests it takes', async () => {
-  const one = recorder({ delay: 2 ** 30, batch: 2 });
-  for (let count = 1; count <= 5; count += 1) await one.record(update('hurried', 'h-1', count));
-  expect(await one.flush()).toMatchObject({ recorded: 5 });
-  await one.close();
+  const recorder = createRecorder({ delay: 2 ** 30, batch: 2 });
+  for (let count = 1; count <= 5; count += 1) await recorder.record(update('hurried', 'h-1', count));
+  expect(await recorder.flush()).toMatchObject({ recorded: 5 });
+  await recorder.close();
 });
 
-test('a page is told what a browser does not say of a connection that failed', async () => {
+test('in a page, the error of a failed connection names ANNALS_CORS_ORIGINS', async () => {
   Reflect.set(globalThis, 'document', new EventTarget());
   onTestFinished(() => void Reflect.deleteProperty(globalThis, 'document'));
   proxy.behave(() => ({ kind: 'cut' }));
-  const { one, failed } = impatient();
-  await one.record(update('page', 'p-1', 1));
+  const { one: recorder, failed } = impatient();
+  await recorder.record(update('page', 'p-1', 1));
   await failed;
-  await expect(one.close()).rejects.toThrow('ANNALS_CORS_ORIGINS');
+  await expect(recorder.close()).rejects.toThrow('ANNALS_CORS_ORIGINS');
 });
 
 test('a program that ends by itself has sent everything', async () => {
@@ -260,26 +260,26 @@ test('a page that is hidden sends what it has in a request that outlives it', as
     if (String(input).includes('/recorder/')) sent.push(init?.keepalive);
     return await fetch(input, init);
   };
-  const one = new Annals({ baseUrl: server.baseUrl, ...client, fetch: noting }).recorder({
+  const recorder = new Annals({ baseUrl: server.baseUrl, ...client, fetch: noting }).recorder({
     url: proxy.baseUrl,
     delay: 60_000,
   });
-  await one.record(update('hidden', 'h-1', 1));
+  await recorder.record(update('hidden', 'h-1', 1));
   page.dispatchEvent(new Event('visibilitychange'));
   page.visibilityState = 'hidden';
   page.dispatchEvent(new Event('visibilitychange'));
   await eventually(() => sent).toEqual([true]);
   await eventually(async () => await entriesOf('hidden')).toHaveLength(1);
   // The page came back: its recorder does not know what arrived, and the service does.
-  expect(await one.close()).toMatchObject({ recorded: 0, duplicate: 1 });
+  expect(await recorder.close()).toMatchObject({ recorded: 0, duplicate: 1 });
   page.dispatchEvent(new Event('visibilitychange'));
   expect(sent).toEqual([true, false]);
 });
 
 test('long requests are packed', async () => {
-  const one = recorder();
-  for (let count = 1; count <= 50; count += 1) await one.record(update('packed', 'p-1', count));
-  await one.close();
+  const recorder = createRecorder();
+  for (let count = 1; count <= 50; count += 1) await recorder.record(update('packed', 'p-1', count));
+  await recorder.close();
   const [request] = proxy.requests;
   expect(request?.headers['content-encoding']).toBe('gzip');
   expect(

@@ -22,7 +22,11 @@ test('changes come as they are recorded, with their cursors, by a query', async 
   await record(1, { entity: 'product' });
   await record(2);
   const cursors: string[] = [];
-  const changes = annals.history.tail({ q: entity('product'), after: 'start', onCursor: (one) => cursors.push(one) });
+  const changes = annals.history.tail({
+    q: entity('product'),
+    after: 'start',
+    onCursor: (cursor) => cursors.push(cursor),
+  });
   const first = (await changes.next()).value;
   expect(first).toMatchObject({ entity: 'product', position: 1 });
   await record(3, { entity: 'product' });
@@ -85,11 +89,11 @@ test('it continues after faults of every kind, and misses nothing', async () => 
 
 test('what the service refuses for good is an error, and so is a service that was never there', async () => {
   await expect(annals.history.tail({ q: 'what:ever' }).next()).rejects.toMatchObject({ status: 400 });
-  const nobody = new Annals({ baseUrl: 'http://127.0.0.1:1', tenant: 'acme', token: () => 'x', maxRetries: 0 });
-  await expect(nobody.history.tail().next()).rejects.toBeInstanceOf(ApiError);
+  const unreachable = new Annals({ baseUrl: 'http://127.0.0.1:1', tenant: 'acme', token: () => 'x', maxRetries: 0 });
+  await expect(unreachable.history.tail().next()).rejects.toBeInstanceOf(ApiError);
 });
 
-test('a database that was restored is told, and read from its oldest change', async () => {
+test('a restored database is reported, and read again from its oldest change', async () => {
   await record(500, { entity: 'restored' });
   const resets: string[] = [];
   const changes = annals.history.tail({

@@ -102,7 +102,7 @@ describe('the session counts there alone', () => {
     expect((await browser.call('/console/api/changelog/other/changelogs', { headers })).status).toBe(403);
   });
 
-  test('nothing is reached that no token is asked for', async () => {
+  test('only paths that require a token are reachable', async () => {
     for (const path of [
       '',
       '/',
@@ -196,10 +196,10 @@ describe('only our own page may call', () => {
     expect([refused.status, await refused.json()]).toMatchObject([403, { type: 'insufficient_permissions' }]);
     expect((await browser.call(`/console/api${configurations}/planted`)).status).toBe(404);
     expect((await browser.call(session, { method: 'DELETE', headers })).status).toBe(403);
-    const other = new Browser(server);
+    const anonymous = new Browser(server);
     const { clientId, clientSecret } = client;
-    expect((await other.post(session, { clientId, clientSecret }, headers)).status).toBe(403);
-    expect(other.cookie).toBeUndefined();
+    expect((await anonymous.post(session, { clientId, clientSecret }, headers)).status).toBe(403);
+    expect(anonymous.cookie).toBeUndefined();
   });
 
   test('a browser that tells no site may change with our origin', async () => {

@@ -91,13 +91,13 @@ test('on this machine another port is another origin', () => {
   const host = 'localhost:8080';
   const post = (origin: string) => refusal(undefined, { method: 'POST', host, origin });
   expect(post('http://localhost:8080')).toBeUndefined();
-  for (const other of [
+  for (const origin of [
     'http://localhost:3000',
     'http://localhost',
     'http://127.0.0.1:8080',
     'https://localhost:8080',
   ]) {
-    expect(post(other), other).toBe(403);
+    expect(post(origin), origin).toBe(403);
   }
 });
 

@@ -97,18 +97,19 @@ describe('the page', () => {
     const versionOf = (html: string) => /console-version" content="(\w+)"/.exec(html)?.[1];
     const version = versionOf(await (await server.call('/console')).text());
     const browser = new Browser(server);
-    const told = async () => (await browser.call('/console/api/session')).headers.get('annals-console-version');
-    expect(await told()).toBe(version);
+    const versionHeader = async () =>
+      (await browser.call('/console/api/session')).headers.get('annals-console-version');
+    expect(await versionHeader()).toBe(version);
     await writeFile(join(folder, 'index.html'), `${built}<!-- newer -->`);
     const newer = versionOf(await (await server.call('/console')).text());
     expect(newer).not.toBe(version);
-    expect(await told()).toBe(newer);
+    expect(await versionHeader()).toBe(newer);
     // While the page is rebuilt, the tabs that are open continue.
     await writeFile(join(folder, 'index.html'), '<!doctype html>');
     expect((await server.call('/console')).status).toBe(500);
-    expect(await told()).toBeNull();
+    expect(await versionHeader()).toBeNull();
     await writeFile(join(folder, 'index.html'), built);
-    expect(await told()).toBe(version);
+    expect(await versionHeader()).toBe(version);
   });
 });
 
@@ -179,8 +180,8 @@ test('over plain HTTP beyond this machine signing in is refused, unless a settin
     ['true', 200],
   ] as const) {
     const environment = { ANNALS_BASE_URL: plain, ANNALS_CONSOLE_INSECURE: allowed };
-    const other = await startTestServer({ database: server.database, environment });
-    const browser = new Browser(other, { publicUrl: plain });
+    const insecure = await startTestServer({ database: server.database, environment });
+    const browser = new Browser(insecure, { publicUrl: plain });
     const answer = await browser.signIn(client);
     expect(answer.status).toBe(status);
     if (status === 403) expect(await answer.text()).toContain('ANNALS_CONSOLE_INSECURE=true');
@@ -188,7 +189,7 @@ test('over plain HTTP beyond this machine signing in is refused, unless a settin
       expect(browser.setCookie).toMatch(
         /^annals-[^;]+; Max-Age=28800; Path=\/console\/api; HttpOnly; SameSite=Strict$/,
       );
-    await other.close();
+    await insecure.close();
   }
 });
 

@@ -45,13 +45,13 @@ test('a value that was changed, made up, of another key or of another name is no
     `${name.toUpperCase()}=${value}`,
   ];
   for (const header of wrong) expect(cookie.read(header), header).toBeUndefined();
-  const other = createSessionCookie({
+  const withOtherKey = createSessionCookie({
     sealer: createSealer([randomBytes(32)]),
     installation,
     isOverTls: false,
     basePath: '',
   });
-  expect(other.read(pair)).toBeUndefined();
+  expect(withOtherKey.read(pair)).toBeUndefined();
   const ofOtherPurpose = Buffer.from(sealer.seal(Buffer.from(`acme.${'a'.repeat(43)}`), 'other'));
   expect(cookie.read(`${name}=${ofOtherPurpose.toString('base64url')}`)).toBeUndefined();
 });

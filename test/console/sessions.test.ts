@@ -67,9 +67,9 @@ test('a session that has expired says so, and upkeep deletes it with the client 
   await expire(client.clientId);
   await expire(link.clientId);
   for (const at of [server, second]) {
-    const other = new Browser(at);
-    other.cookie = browser.cookie;
-    const expired = await other.call(sessionPath);
+    const copy = new Browser(at);
+    copy.cookie = browser.cookie;
+    const expired = await copy.call(sessionPath);
     expect([expired.status, await expired.json()]).toMatchObject([
       401,
       {
@@ -109,7 +109,7 @@ test(`a client has ${maxSessionsOfClient} sessions; one more ends the oldest`, a
   expect([await isSignedIn(oldest, server), await isSignedIn(newest, server)]).toEqual([false, true]);
 });
 
-test('those who sign in wait for each other, and nobody else waits for them', async () => {
+test('concurrent sign-ins wait for each other, and no other request waits for them', async () => {
   const browser = await signIn(server, client);
   const token = await server.token('bystander');
   const blocker = await server.database.pool.connect();
@@ -141,9 +141,9 @@ test('invented cookies cost no query, and the requests of one tenant share their
   pool.on('acquire', count);
   const name = browser.cookie?.split('=')[0];
   for (const value of ['', 'x', 'A'.repeat(230), `${tenant}.${'a'.repeat(43)}`]) {
-    const other = new Browser(server);
-    other.cookie = `${name}=${value}`;
-    expect((await other.call(sessionPath)).status).toBe(401);
+    const impostor = new Browser(server);
+    impostor.cookie = `${name}=${value}`;
+    expect((await impostor.call(sessionPath)).status).toBe(401);
   }
   expect(queries).toBe(0);
   const answers = await Promise.all(Array.from({ length: 40 }, () => browser.call(sessionPath)));
@@ -153,7 +153,7 @@ test('invented cookies cost no query, and the requests of one tenant share their
   pool.off('acquire', count);
 });
 
-test('while the database is away nobody is signed out: the answer is 503, and that of the change history its 500', async () => {
+test('while the database is away all sessions are kept: the answer is 503, and 500 from the change history', async () => {
   const browser = await signIn(server, client);
   const bringBack = await takeDatabaseAway(server.database.url);
   expect((await browser.call(sessionPath)).status).toBe(503);

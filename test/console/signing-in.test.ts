@@ -30,15 +30,15 @@ test('a client signs in with its id and secret, is seen by every process, and si
   const browser = new Browser(server);
   const begun = await browser.signIn(client);
   expect(begun.status).toBe(200);
-  const told = (await begun.json()) as ConsoleSession;
-  expect(told).toEqual({
+  const session = (await begun.json()) as ConsoleSession;
+  expect(session).toEqual({
     tenant,
     client: client.clientId,
     name: 'Jane Doe',
     scopes,
     expiresAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
   });
-  const left = Date.parse(told.expiresAt) - Date.now();
+  const left = Date.parse(session.expiresAt) - Date.now();
   expect(left).toBeLessThanOrEqual(sessionLifetime);
   expect(left).toBeGreaterThan(sessionLifetime - 60_000);
   expect(sessionLifetime).toBe(8 * 3_600_000);
@@ -47,15 +47,15 @@ test('a client signs in with its id and secret, is seen by every process, and si
   );
 
   for (const at of [server, second]) {
-    const other = new Browser(at);
-    other.cookie = browser.cookie;
-    const answer = await other.call(sessionPath);
-    expect(await answer.json()).toEqual(told);
+    const copy = new Browser(at);
+    copy.cookie = browser.cookie;
+    const answer = await copy.call(sessionPath);
+    expect(await answer.json()).toEqual(session);
     expect(answer.headers.get('cache-control')).toBe('no-store');
-    expect((await other.call(`/console/api/changelog/${tenant}/changelogs`)).status).toBe(200);
+    expect((await copy.call(`/console/api/changelog/${tenant}/changelogs`)).status).toBe(200);
   }
 
-  expect(await (await browser.call(`${sessionPath}?sealed=true`)).json()).toEqual({ ...told, isSealed: false });
+  expect(await (await browser.call(`${sessionPath}?sealed=true`)).json()).toEqual({ ...session, isSealed: false });
   const cookie = browser.cookie;
   const ended = await browser.signOut();
   expect([ended.status, browser.setCookie]).toEqual([204, expect.stringContaining('=; Max-Age=0; ')]);

@@ -48,7 +48,7 @@ test('what is sealed alike is the same each time, for one purpose and one key al
     sealer.sealAlike(bytes('a'), 'q'),
     createSealer([second]).sealAlike(bytes('a'), 'p'),
   ];
-  for (const other of others) expect(other.subarray(5, 33)).not.toEqual(alike.subarray(5, 33));
+  for (const sealed of others) expect(sealed.subarray(5, 33)).not.toEqual(alike.subarray(5, 33));
 });
 
 test('the first key seals, all open; a key that is gone opens nothing', () => {

@@ -98,13 +98,13 @@ test('with --ai any OpenAI client, chats and completions get answers that say th
     baseURL: exported('OPENAI_BASE_URL', demo.calls),
     apiKey: exported('OPENAI_API_KEY', demo.calls),
   });
-  const asked = { model: 'gpt-5.4-mini', messages: [{ role: 'user', content: 'Say hello' }] } as const;
-  const { choices } = await openai.chat.completions.create({ ...asked, messages: [...asked.messages] });
+  const prompt = { model: 'gpt-5.4-mini', messages: [{ role: 'user', content: 'Say hello' }] } as const;
+  const { choices } = await openai.chat.completions.create({ ...prompt, messages: [...prompt.messages] });
   expect(choices[0]?.message.content).toMatch(/^This answer is made up: .+ “Say hello”$/);
   let streamed = '';
   for await (const chunk of await openai.chat.completions.create({
-    ...asked,
-    messages: [...asked.messages],
+    ...prompt,
+    messages: [...prompt.messages],
     stream: true,
   })) {
     streamed += chunk.choices[0]?.delta.content ?? '';
@@ -148,7 +148,7 @@ test('with --ai any OpenAI client, chats and completions get answers that say th
   expect(
     requests.filter(({ messages }) => /^Made up\. Call 1 of the model: \d+ prompt/.test(messages[0]?.message ?? '')),
   ).toHaveLength(requests.length - 1);
-  // That of above asked the model twice.
+  // The chat above called the model twice.
   expect(chats).toHaveLength(requests.length + 1);
   const { use } = (await call('/usage/demo/budgets/monthly')) as { use: { spentUsd: string } };
   expect(Number(use.spentUsd)).toBeLessThan(10);
@@ -230,7 +230,7 @@ test('with a database of its own the demo seals its history, and its log goes to
   expect(await readFile(join(folder, 'demo.log'), 'utf8')).toMatch(/^\{"level":"info".*"msg":"service listening/m);
 });
 
-test('a port that is in use is told before anything is recorded', async () => {
+test('a port that is in use is reported before anything is recorded', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => void server.close());

@@ -108,8 +108,8 @@ test('the units run commands that are there, with options that are there', async
   ]);
   for (const { name, text } of units) {
     const [, command = '', options = ''] = /^ExecStart=\/usr\/local\/bin\/annals (\w+)(.*)$/m.exec(text) ?? [];
-    const told = await help(command);
-    expect(told, name).toContain(`Usage: annals ${command}`);
-    for (const option of options.match(/--\w+/g) ?? []) expect(told, name).toContain(option);
+    const usage = await help(command);
+    expect(usage, name).toContain(`Usage: annals ${command}`);
+    for (const option of options.match(/--\w+/g) ?? []) expect(usage, name).toContain(option);
   }
 });

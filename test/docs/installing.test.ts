@@ -27,11 +27,11 @@ test('every package, the chart and every file name in a page have one version', 
   for (const folder of ['clients/typescript', 'clients/viewer', 'console'])
     expect(manifest(folder).version, folder).toBe(version);
   expect(read('deploy/helm/annals/Chart.yaml')).toContain(`\nversion: ${version}\nappVersion: ${version}\n`);
-  const told = pages.flatMap((file) =>
+  const mentions = pages.flatMap((file) =>
     [...read(file).matchAll(/annals(?:-client|-viewer)?[-:](\d+\.\d+\.\d+)/g)].map(([, found]) => ({ file, found })),
   );
-  expect(told.length).toBeGreaterThan(5);
-  expect(told.filter(({ found }) => found !== version)).toEqual([]);
+  expect(mentions.length).toBeGreaterThan(5);
+  expect(mentions.filter(({ found }) => found !== version)).toEqual([]);
   expect(read('docs/install.md')).toContain(`The version is ${version}.`);
 });
 

@@ -9,19 +9,19 @@ import { createEmptyTestDatabase } from '../support/server/database.ts';
 const database = closeAfterAll(await createEmptyTestDatabase());
 const settings = `select current_setting('annals.actor', true) as actor, current_setting('annals.context', true) as context`;
 const jane = { actor: 'Jane Doe', context: { ip: '10.0.0.1' } };
-const told = { actor: 'Jane Doe', context: '{"ip":"10.0.0.1"}' };
+const janesSettings = { actor: 'Jane Doe', context: '{"ip":"10.0.0.1"}' };
 
 test('pg: a transaction of a request has its author, at any depth of awaiting, and nothing is left behind', async () => {
   const ask = () => withPg(database.pool, async (client) => (await client.query(settings)).rows[0]);
-  const [mine, other] = await Promise.all([
+  const [janes, johns] = await Promise.all([
     actAs(jane, async () => {
       await Promise.resolve();
       return await ask();
     }),
     actAs({ actor: 'John Roe' }, ask),
   ]);
-  expect(mine).toEqual(told);
-  expect(other).toEqual({ actor: 'John Roe', context: '' });
+  expect(janes).toEqual(janesSettings);
+  expect(johns).toEqual({ actor: 'John Roe', context: '' });
   for (let connection = 0; connection < 4; connection++) {
     expect([null, '']).toContain((await database.pool.query(settings)).rows[0].actor);
   }
@@ -35,7 +35,7 @@ test('Kysely: a transaction of a request has its author', async () => {
       return rows[0];
     }),
   );
-  expect(found).toEqual(told);
+  expect(found).toEqual(janesSettings);
 });
 
 test('outside of a transaction it refuses, and without an author it does nothing', async () => {
@@ -44,7 +44,7 @@ test('outside of a transaction it refuses, and without an author it does nothing
   await expect(tellAuthor(run)).resolves.toBeUndefined();
 });
 
-test('the message for capture is written only where it is asked for', async () => {
+test('the message for capture is written only with the option capture', async () => {
   const statements: string[] = [];
   const run = async (text: string) => {
     statements.push(text);

@@ -80,10 +80,10 @@ describe.each(['/tools/annals', ''])('under "%s"', (prefix) => {
       client_secret: clientSecret,
     });
     const answer = await server.call(`${prefix}/oauth/token`, { method: 'POST', body });
-    const { access_token: given } = (await answer.json()) as { access_token: string };
-    const payload = JSON.parse(Buffer.from(given.split('.')[1] ?? '', 'base64url').toString()) as { iss: string };
+    const { access_token: issued } = (await answer.json()) as { access_token: string };
+    const payload = JSON.parse(Buffer.from(issued.split('.')[1] ?? '', 'base64url').toString()) as { iss: string };
     expect(payload.iss).toBe(publicUrl);
-    expect((await server.call(`${prefix}/changelog/${tenant}/changelogs`, { token: given })).status).toBe(200);
+    expect((await server.call(`${prefix}/changelog/${tenant}/changelogs`, { token: issued })).status).toBe(200);
   });
 });
 

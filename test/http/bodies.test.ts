@@ -91,7 +91,7 @@ describe('bodies', () => {
     });
   });
 
-  test('what is wrong with a body of many values is told as of any other', async () => {
+  test('faults of a body of many values are reported as those of any other', async () => {
     const rows = Array<unknown>(50_000 / 2).fill({ n: 1 });
     const body = JSON.stringify(rows);
     const right = await server.call('/strict', {
@@ -172,7 +172,7 @@ describe('bodies', () => {
     expect('polluted' in {}).toBe(false);
   });
 
-  test('what is wrong with a body is told by field', async () => {
+  test('faults of a body are reported by field', async () => {
     expect(await post('[{"n":1},{"n":"2"},{}]', {}, '/strict')).toEqual({
       status: 400,
       body: {

@@ -109,10 +109,10 @@ test('a body that waits stays unread, so that its sender feels the back-pressure
   const waiting = send('acme', 'a2', bodyOf(4 * mebibyte));
   const [socket] = await accepted;
   for (const name of ['r1', 'r2', 'r3']) {
-    const other = send('rival', name, bodyOf(10));
+    const rival = send('rival', name, bodyOf(10));
     await until(() => working.has(name));
     working.get(name)?.();
-    await other.response;
+    await rival.response;
   }
   expect(socket.bytesRead).toBeLessThan(mebibyte);
   working.get('a1')?.();

@@ -212,7 +212,7 @@ test('each read is compressed, or is named with why it never is; nothing else is
   const unanswered = ['/mcp/:tenant', '/openai/:tenant/*'];
   const operations = routes
     .filter(({ url }) => !own.includes(url))
-    .flatMap(({ method, url, config = {} }) => [method].flat().map((one) => ({ method: one, url, config })))
+    .flatMap(({ method, url, config = {} }) => [method].flat().map((verb) => ({ method: verb, url, config })))
     .filter(({ method, url }) => method !== 'HEAD' && !(method !== 'POST' && unanswered.includes(url)));
   expect(operations.length).toBeGreaterThan(100);
   const reads = operations.filter(({ method, url }) => method === 'GET' || url.endsWith('/search'));

@@ -12,7 +12,7 @@ const preflight = {
   },
 };
 
-describe('any origin, unless told', () => {
+describe('any origin, by default', () => {
   let server: TestServer;
   let token: string;
 

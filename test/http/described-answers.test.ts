@@ -31,7 +31,7 @@ function answer(status: number, body: string | null, type = 'application/json; c
   return new Response(body, { status, headers: body === null ? {} : { 'content-type': type } });
 }
 
-test('an answer as the document says is given back as it is', async () => {
+test('an answer that matches the document is returned as it is', async () => {
   const body = '{"id": "a", "at": "2026-11-22T10:00:00.000Z", "more": 1.10}';
   expect(await check.watch('GET', '/things/a?q=1', answer(200, body)).text()).toBe(body);
   expect(await check.watch('GET', '/things/a', answer(404, '{"id":"a"}')).json()).toEqual({ id: 'a' });

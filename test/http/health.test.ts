@@ -31,11 +31,11 @@ test('a database that hangs is not ready within a second or two', async () => {
   const { pool } = server.context.vital;
   const busy = await Promise.all(Array.from({ length: pool.options.max }, () => pool.connect()));
   let status: number | undefined;
-  const asked = server.call('/health/ready').then((response) => {
+  const probe = server.call('/health/ready').then((response) => {
     status = response.status;
   });
   expect(await comesTrueWithin(3_000, () => status !== undefined)).toBe(true);
-  await asked;
+  await probe;
   expect(status).toBe(503);
   for (const client of busy) client.release();
   await server.close();

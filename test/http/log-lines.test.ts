@@ -32,7 +32,7 @@ test.each(['', 'a b', 'x'.repeat(129), '{"a":1}', 'ä', '../etc'])('any other is
   );
 });
 
-test('every line of a request bears its id, and one tells who asked for what', async () => {
+test('every log line of a request bears its id, and one says which client requested what', async () => {
   const client = await server.createClient('acme');
   const token = await server.tokenOf(client);
   const response = await server.call('/rooms/acme?q=hidden', { token, headers: { 'x-request-id': 'mine' } });

@@ -70,7 +70,7 @@ test('the document is OpenAPI 3.1 of this version, and labels the change history
   expect(history?.description).toContain('Version 0.0.1, preview');
 });
 
-test('what guards an operation is told: scopes as alternatives, and the errors they lead to', () => {
+test('an operation documents its guards: scopes as alternatives, and the errors they lead to', () => {
   const operation = document.paths['/rooms/{tenant}/things']?.get;
   expect(operation?.security).toEqual([{ oauth2: ['ai.agent_read'] }, { oauth2: ['ai.agent_manage'] }]);
   expect(Object.keys(operation?.responses ?? {})).toEqual(['200', '400', '401', '403', '429', '431', '500', '503']);
@@ -87,11 +87,11 @@ test('what guards an operation is told: scopes as alternatives, and the errors t
   });
 });
 
-test('every scope is told, with a sentence of its own that says what it permits', () => {
-  const told = document.components.securitySchemes.oauth2.flows.clientCredentials.scopes;
-  expect(Object.keys(told)).toEqual(scopes);
-  for (const [scope, permits] of Object.entries(told)) expect(permits, scope).toMatch(/^[A-Z].{10,}\.$/);
-  expect(new Set(Object.values(told)).size).toBe(scopes.length);
+test('every scope is documented, with a sentence of its own that says what it permits', () => {
+  const descriptions = document.components.securitySchemes.oauth2.flows.clientCredentials.scopes;
+  expect(Object.keys(descriptions)).toEqual(scopes);
+  for (const [scope, permits] of Object.entries(descriptions)) expect(permits, scope).toMatch(/^[A-Z].{10,}\.$/);
+  expect(new Set(Object.values(descriptions)).size).toBe(scopes.length);
 });
 
 test('numbers of a query are integers with their bounds, as they are checked', () => {
@@ -129,7 +129,7 @@ test('every operation has a tag, and every tag is described and used', () => {
   for (const { name, description } of document.tags) expect(description, name).toMatch(/^.{20,}\.$/);
 });
 
-test('every object has a name, and words in any case are told as words', async () => {
+test('every object has a name, and words accepted in any case are documented as an enum', async () => {
   const recorder = await startTestRecorder(server);
   const ofRecorder = (await (await fetch(`${recorder.baseUrl}/openapi.json`)).json()) as Document;
   await recorder.close();

@@ -58,7 +58,7 @@ describe('401 before anything else', () => {
     ['blanks for a token', 'Bearer  '],
     ['two tokens', 'Bearer a b'],
     ['no JWT', 'Bearer abc'],
-    ['a JWT of nobody', 'Bearer eyJhbGciOiJFUzI1NiJ9.e30.AAAA'],
+    ['a forged JWT', 'Bearer eyJhbGciOiJFUzI1NiJ9.e30.AAAA'],
   ])('%s', async (_case, authorization) => {
     const response = await post(everythingElseWrong, {
       body: 'not json',
@@ -164,7 +164,7 @@ describe('then the tenant, then the scope, with one message for both', () => {
     }
   });
 
-  test('a scope that the client has but the token was not asked for does not count', async () => {
+  test('a scope that the client has but did not request for its token does not count', async () => {
     const client = await server.createClient('acme');
     const narrow = await server.tokenOf(client, 'ai.agent_read');
     expect((await post('/rooms/acme/things/1', { token: narrow })).status).toBe(403);
@@ -195,7 +195,7 @@ describe('then the rest', () => {
   });
 });
 
-describe('a route that nobody guards does not start', () => {
+describe('a route without a guard does not start', () => {
   const verifyAccessToken = () => {
     throw new Error('nobody is asked');
   };

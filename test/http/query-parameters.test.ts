@@ -25,7 +25,7 @@ function details(query: string) {
   return 'error' in answer ? answer.error.details : answer.value;
 }
 
-test('NUL in a text is an error at its position, and in a parameter that nobody reads it is none', () => {
+test('NUL in a text is an error at its position, and in an unknown parameter it is none', () => {
   expect(details('q=%F0%9F%98%80%00')).toEqual([
     { field: 'q', message: 'At position 2: expected a character of Unicode, found NUL' },
   ]);
@@ -56,7 +56,7 @@ describe('a number in a query string is decimal digits alone', () => {
     expect(details(`page=${text}`)).toEqual([{ field: 'page', message: 'page must be <= 2147483647' }]);
   });
 
-  test.each(['0', '101', 'x'])('size=%s is told with both bounds', (text) => {
+  test.each(['0', '101', 'x'])('size=%s is an error that names both bounds', (text) => {
     expect(details(`size=${text}`)).toEqual([{ field: 'size', message: 'size must be between 1 and 100' }]);
   });
 });
@@ -65,12 +65,12 @@ test('left out, a parameter has its default, or is absent', () => {
   expect(details('')).toEqual({ page: 1, size: 20 });
 });
 
-test('a parameter given twice is an error, even with the same value', () => {
+test('a repeated parameter is an error, even with the same value', () => {
   expect(details('page=1&page=1')).toEqual([{ field: 'page', message: 'page must be given once' }]);
   expect(details('q=a&%71=a')).toEqual([{ field: 'q', message: 'q must be given once' }]);
 });
 
-test('unknown parameters are ignored, given twice or malformed too', () => {
+test('unknown parameters are ignored, even repeated or malformed', () => {
   expect(details('Page=0&page%20=0&x=1&x=2&y=%zz&__proto__=1&=&&')).toEqual({ page: 1, size: 20 });
 });
 
@@ -96,7 +96,7 @@ test('a plus is a blank, an escaped plus is a plus', () => {
   expect(details('q=a+%2B')).toMatchObject({ q: 'a +' });
 });
 
-test('all faults are told at once; the message is the first', () => {
+test('all faults are reported at once; the message is the first', () => {
   const answer = read(parseQueryString('q=123456&page=0&size=0'));
   if (!('error' in answer)) throw new Error('no error');
   expect(answer.error).toBeInstanceOf(AnnalsError);

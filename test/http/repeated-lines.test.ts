@@ -19,14 +19,14 @@ function away(host = '127.0.0.1:6511', reason = 'Connection refused'): Error {
   return Object.assign(new pg.DatabaseError(message, message.length, 'error'), { severity: 'ERROR', code: '08006' });
 }
 
-const told = () => lines.map(({ msg, repeated }) => [msg, repeated]);
+const logged = () => lines.map(({ msg, repeated }) => [msg, repeated]);
 
 test('a warning that a server is away is written once, and each minute with the number of those left out', async () => {
   for (let n = 0; n < 130; n += 1) {
     logger.child({ requestId: `${n}` }).warn({ err: away() }, 'folding failed');
     vi.advanceTimersByTime(second);
   }
-  expect(told()).toEqual([
+  expect(logged()).toEqual([
     ['folding failed', undefined],
     ['folding failed', 59],
     ['folding failed', 60],
@@ -37,13 +37,13 @@ test.each(['53100', '25006'])('so is a warning that the database takes no writes
   const error = Object.assign(new pg.DatabaseError('cannot write', 12, 'error'), { severity: 'ERROR', code });
   for (let n = 0; n < 3; n += 1) logger.warn({ err: error }, 'folding failed');
   vi.advanceTimersByTime(15 * second);
-  expect(told()).toEqual([
+  expect(logged()).toEqual([
     ['folding failed', undefined],
     ['folding failed', 2],
   ]);
 });
 
-test('one state may be told in several words', () => {
+test('different reasons of one server are one state', () => {
   logger.warn({ err: away() }, 'folding failed');
   logger.warn({ err: away('127.0.0.1:6511', 'the database system is starting up') }, 'folding failed');
   expect(lines).toHaveLength(1);
@@ -54,7 +54,7 @@ test('the end of the state tells the rest, and the next state begins with a line
   vi.advanceTimersByTime(15 * second);
   logger.warn({ err: away() }, 'folding failed');
   vi.advanceTimersByTime(15 * second);
-  expect(told()).toEqual([
+  expect(logged()).toEqual([
     ['folding failed', undefined],
     ['folding failed', 3],
     ['folding failed', undefined],

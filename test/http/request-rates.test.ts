@@ -84,12 +84,12 @@ describe('a rate', () => {
   });
 
   test('takes 100 ms worth ahead, however many requests come at once', async () => {
-    const asked: number[] = [];
+    const portions: number[] = [];
     const take = memoryBucket(100, () => 0);
     const rate = new RequestRates({
       tenantRate: 100,
       take: (of, portion) => {
-        asked.push(portion);
+        portions.push(portion);
         return take(of, portion);
       },
       elapsed: () => 0,
@@ -97,10 +97,10 @@ describe('a rate', () => {
     });
     const results = await Promise.all(Array.from({ length: 200 }, () => ask(rate)));
     expect(results.filter((result) => result === 'passed')).toHaveLength(90);
-    expect(asked).toEqual(Array(10).fill(10));
+    expect(portions).toEqual(Array(10).fill(10));
   });
 
-  test('continues with the last portion while the database cannot be asked', async () => {
+  test('continues with the last portion while the database is away', async () => {
     let elapsed = 0;
     let isAway = false;
     const take = memoryBucket(50, () => elapsed);

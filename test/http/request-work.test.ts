@@ -8,25 +8,25 @@ import { subscriptionsOf } from '../support/server/subscriptions.ts';
 import { startReceiver } from '../support/vendor/receiver.ts';
 
 /** Calls of an operation that stay under way until they are let go. */
-const held = { begun: new Map<string, number>(), letGo: () => {} };
+const underWay = { begun: new Map<string, number>(), letGo: () => {} };
 let open = Promise.resolve();
 
 beforeEach(holdCalls);
 
 function holdCalls(): void {
-  held.begun.clear();
+  underWay.begun.clear();
   open = new Promise((resolve) => {
-    held.letGo = resolve;
+    underWay.letGo = resolve;
   });
 }
 
 async function hold(tenant: string): Promise<{ tenant: string }> {
-  held.begun.set(tenant, (held.begun.get(tenant) ?? 0) + 1);
+  underWay.begun.set(tenant, (underWay.begun.get(tenant) ?? 0) + 1);
   await open;
   return { tenant };
 }
 
-const begun = (tenant: string) => held.begun.get(tenant) ?? 0;
+const begun = (tenant: string) => underWay.begun.get(tenant) ?? 0;
 
 const server = closeAfterAll(
   await startTestServer({
@@ -71,11 +71,11 @@ describe.each([
   test('one more waits, and another tenant does not', async () => {
     const calls = callAtOnce(`/test/acme/${path}`, limit + 1);
     await eventually(() => begun('acme')).toBe(limit);
-    const other = server.call(`/test/rival/${path}`, { token: others });
+    const rival = server.call(`/test/rival/${path}`, { token: others });
     await eventually(() => begun('rival')).toBe(1);
     expect(begun('acme')).toBe(limit);
-    held.letGo();
-    expect(await statusesOf([...calls, other])).toEqual({ 200: limit + 2 });
+    underWay.letGo();
+    expect(await statusesOf([...calls, rival])).toEqual({ 200: limit + 2 });
     expect(begun('acme')).toBe(limit + 1);
   });
 
@@ -90,7 +90,7 @@ describe.each([
     expect(refused[0]?.headers.get('retry-after')).toBe('1');
     const message = expect.stringContaining(`at most ${limit} at once, and at most 256 that wait`);
     expect(await refused[0]?.json()).toMatchObject({ type: 'rate_limit_exceeded', message });
-    held.letGo();
+    underWay.letGo();
     expect(await statusesOf(calls)).toEqual({ 200: limit + 256, 429: 5 });
   });
 });
@@ -113,7 +113,7 @@ describe('those who look at a part of the history', () => {
     expect(await refused[0]?.json()).toMatchObject({ status: 429, message: expect.stringContaining(message) });
     const ofBert = look(bert, 2);
     await eventually(() => begun('acme')).toBe(4);
-    held.letGo();
+    underWay.letGo();
     expect(await statusesOf([...calls, ...ofBert])).toEqual({ 200: 20 });
   });
 
@@ -125,7 +125,7 @@ describe('those who look at a part of the history', () => {
     expect(await statusesOf(look(subjects[80] ?? '', 1))).toEqual({ 429: 1 });
     const own = callAtOnce('/test/acme/hold', 32);
     await eventually(() => begun('acme')).toBe(64);
-    held.letGo();
+    underWay.letGo();
     expect(await statusesOf([...calls, ...own])).toEqual({ 200: 192 });
   });
 
@@ -140,7 +140,7 @@ describe('those who look at a part of the history', () => {
     await Promise.all(calls);
     const next = look(carl, 2);
     await eventually(() => begun('acme')).toBe(4);
-    held.letGo();
+    underWay.letGo();
     expect(await statusesOf(next)).toEqual({ 200: 2 });
   });
 });
@@ -157,7 +157,7 @@ test('a place is free again when its client has gone, be it under way or waiting
   const headers = { 'x-called': 'next' };
   const next = Array.from({ length: 32 }, () => server.call('/test/acme/call', { token, headers }));
   await eventually(() => begun('next')).toBe(32);
-  held.letGo();
+  underWay.letGo();
   expect(await statusesOf(next)).toEqual({ 200: 32 });
 });
 
@@ -248,7 +248,7 @@ describe('with a limit of less than a second', () => {
       holdCalls();
       const { status } = await quick.call(`/test/acme/later?${outcome}`, { token });
       expect(status).toBe(503);
-      held.letGo();
+      underWay.letGo();
       await eventually(() => ended).toBe(outcome);
     }
     await letOthersWork(20);

@@ -126,7 +126,7 @@ describe('malformed HTTP', () => {
 
   test.each([
     ['HTTP/1.0 without Host', 'GET /health/live HTTP/1.0\r\n\r\n'],
-    ['an expectation nobody knows', 'GET /health/live HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n'],
+    ['an unknown expectation', 'GET /health/live HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n'],
     ['an upgrade', 'GET /health/live HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'],
     ['an absolute target', 'GET http://elsewhere.example/health/live HTTP/1.1\r\nHost: a\r\n\r\n'],
   ])('%s is answered as usual', async (_case, text) => {
@@ -134,9 +134,9 @@ describe('malformed HTTP', () => {
   });
 
   test.each(['Host', 'host', 'Authorization', 'AUTHORIZATION'])('two %s headers are 400', async (name) => {
-    const [first, other] = name.toLowerCase() === 'host' ? ['a', 'b'] : ['Bearer a', 'Bearer b'];
+    const [first, second] = name.toLowerCase() === 'host' ? ['a', 'b'] : ['Bearer a', 'Bearer b'];
     const host = name.toLowerCase() === 'host' ? '' : 'Host: a\r\n';
-    const lines = `${host}${name}: ${first}\r\n${name}: ${other}\r\n`;
+    const lines = `${host}${name}: ${first}\r\n${name}: ${second}\r\n`;
     const answer = await sendRaw(server.baseUrl, `GET /health/live HTTP/1.1\r\n${lines}\r\n`);
     expect(answer.status).toBe(400);
     const canonical = name.toLowerCase() === 'host' ? 'Host' : 'Authorization';

@@ -93,7 +93,7 @@ test('each property that is missing is a fault of its own field', () => {
   ]);
 });
 
-test('what a text must be is told in words, not as a pattern', () => {
+test('what a text must be is stated in words, not as a pattern', () => {
   const Id = Type.String({ maxLength: 3, pattern: '^[0-9]+$', 'x-must': 'be digits' });
   expect(faults(Type.Object({ id: Id }), { id: 'x' })).toEqual([{ field: 'id', message: 'must be digits' }]);
   expect(faults(Type.Object({ id: Id }), { id: '1234' })).toEqual([
@@ -101,7 +101,7 @@ test('what a text must be is told in words, not as a pattern', () => {
   ]);
 });
 
-describe('the first 10 faults are told', () => {
+describe('the first 10 faults are reported', () => {
   const validate = compileValidator({ schema: Type.Array(Type.Integer()), method: 'POST', url: '/', httpPart: 'body' });
   const detailsOf = (value: unknown) => {
     const result = validate(value);
@@ -113,8 +113,8 @@ describe('the first 10 faults are told', () => {
     [1, 1],
     [10, 10],
     [11, 10],
-  ])('of %i faults: %i', (wrong, told) => {
-    expect(detailsOf(Array<string>(wrong).fill('x'))).toHaveLength(told);
+  ])('of %i faults: %i', (wrong, count) => {
+    expect(detailsOf(Array<string>(wrong).fill('x'))).toHaveLength(count);
   });
 
   test('and nothing is looked at after the tenth', () => {

@@ -41,7 +41,7 @@ test('others leave room for a request with a body of 20,000 bytes, until its ans
   expect(await post('/works', 20_000)).toEqual(expected);
 });
 
-test('they leave none for a longer body, or one whose length nobody knows', async () => {
+test('they leave none for a longer body, or one of unknown length', async () => {
   const expected = { token: false, body: false, own: false, work: false, answer: false };
   expect(await post('/works', 20_001)).toEqual(expected);
   const headers = { 'content-type': 'application/json', 'transfer-encoding': 'chunked' };

@@ -31,7 +31,7 @@ async function makeServer(limits: { maxClientSilence?: number; requestTimeout?: 
   });
 }
 
-/** A connection on which a path was asked for; `closed` once it is. */
+/** A connection on which a path was requested; `closed` once it is. */
 async function ask(path: string): Promise<{ socket: Socket; seen: { closed: boolean; bytes: number } }> {
   const socket = connect(port, '127.0.0.1');
   const seen = { closed: false, bytes: 0 };
@@ -102,11 +102,11 @@ test.concurrent('a client that sends its request too slowly is 400, and one that
   await hasty.close();
 });
 
-test('a connection stays open for longer than its client is told, so that a late request does not meet its end', async () => {
+test('a connection stays open for longer than its client is promised, so that a late request does not meet its end', async () => {
   const keeping = await makeServer({ maxClientSilence: 500 });
   onTestFinished(() => keeping.close());
   expect(keeping.server.keepAliveTimeout).toBe(keepAliveTime);
-  // What the client is told, in milliseconds: short, as the margin is the real one.
+  // What the client is promised, in milliseconds: short, as the margin is the real one.
   keeping.server.keepAliveTimeout = 1_000;
   keeping.get('/short', async () => ({ answer: 'here' }));
   await keeping.listen({ port: 0, host: '127.0.0.1' });

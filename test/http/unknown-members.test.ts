@@ -53,7 +53,7 @@ describe('a member that is not known', () => {
       }
     }
     // Objects of instances are free. Each other operation has at least one object that is not.
-    const withClosedObjects = new Set(tried.map((one) => one.split(' ')[0]));
+    const withClosedObjects = new Set(tried.map((place) => place.split(' ')[0]));
     const free = ['createInstance', 'putInstance'];
     expect(operations.map(({ operationId }) => operationId).filter((id) => !withClosedObjects.has(id))).toEqual(free);
     expect(tried).toEqual(
@@ -101,7 +101,7 @@ describe('a member that is not known', () => {
     ).rejects.toThrow('whether body.lines.items takes further members');
   });
 
-  test('is told up to ten times, with a long name cut', async () => {
+  test('is reported up to ten times, with a long name cut', async () => {
     const many = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`m${index}`, index]));
     const answer = await send('POST', `/ai-service/${tenant}/agentic/chat`, { agentId: 'x', message: 'y', ...many });
     expect(fieldsOf(answer)).toEqual(Array.from({ length: 10 }, (_, index) => `m${index}`));
@@ -109,7 +109,7 @@ describe('a member that is not known', () => {
     expect(fieldsOf(long)).toEqual([`${'x'.repeat(200)}…`]);
   });
 
-  test('is told whatever it is called', async () => {
+  test('is reported whatever its name', async () => {
     for (const name of ['__proto__', 'constructor', 'toString', '', 'a.b']) {
       const answer = await send('POST', `/ai-service/${tenant}/jobs/search`, JSON.parse(`{${JSON.stringify(name)}:1}`));
       expect([answer.status, fieldsOf(answer)]).toEqual([400, [name]]);

@@ -59,7 +59,7 @@ function labelsIn(expression: string): string[] {
 
 test('the table of docs/metrics.md has every metric with its type and labels, and no other', () => {
   const rows = [...page.matchAll(/^\| `(annals_[a-z0-9_]+)` \| (\w+) \| (.*?) \| (.+?) \| (\w+) \|$/gm)];
-  const told = rows.map(([, name, type, labels = '', help, aggregation]) => ({
+  const documented = rows.map(([, name, type, labels = '', help, aggregation]) => ({
     name,
     type,
     labels: [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label),
@@ -73,7 +73,7 @@ test('the table of docs/metrics.md has every metric with its type and labels, an
     help,
     aggregation,
   }));
-  expect(told).toEqual(defined);
+  expect(documented).toEqual(defined);
 });
 
 test('names have the units of Prometheus, and only counters end with _total', () => {

@@ -23,7 +23,7 @@ const tenant = 'acme';
 const folder = temporaryFolder();
 const [key, policy] = [join(folder, 'key'), join(folder, 'policy')];
 makeProofKey(key);
-// Nobody listens there.
+// Nothing listens there.
 const witness = signerOf('witness.example/away', signatureTypes.cosignature);
 await writeFile(policy, `witness away ${formatVerifierKey(witness)} http://127.0.0.1:1\nquorum away\n`);
 const receiver = closeAfterAll(await startReceiver());
@@ -69,7 +69,7 @@ test('positions are unsealed until they have a checkpoint, and a history is alte
   expect(await ofDatabase('annals_set_back_histories')).toBe(0);
 });
 
-test('memory, start and delays of the process are told in seconds and bytes', async () => {
+test('memory, start and delays of the process are in bytes and seconds', async () => {
   const value = async (name: string) => (await ofProcess(name)) ?? Number.NaN;
   expect(await value('annals_process_start_time_seconds')).toBeCloseTo(performance.timeOrigin / 1000, 0);
   expect(await value('annals_process_heap_limit_bytes')).toBeGreaterThan(await value('annals_process_heap_used_bytes'));
@@ -169,19 +169,19 @@ test('the age of the oldest row counts from when it was first seen, and ends wit
   vi.useFakeTimers({ toFake: ['performance'] });
   onTestFinished(() => void vi.useRealTimers());
   const age = new AgeOfOldest();
-  const [one, two] = [
+  const [first, second] = [
     { tenant: 'one', oldest: 1 },
     { tenant: 'two', oldest: 1 },
   ];
-  expect(age.seconds([one])).toBe(0);
+  expect(age.seconds([first])).toBe(0);
   vi.advanceTimersByTime(5_000);
-  expect(age.seconds([one, two])).toBe(5);
+  expect(age.seconds([first, second])).toBe(5);
   vi.advanceTimersByTime(2_000);
   // Another row is the oldest of the first tenant now.
-  expect(age.seconds([{ ...one, oldest: 2 }, two])).toBe(2);
+  expect(age.seconds([{ ...first, oldest: 2 }, second])).toBe(2);
   vi.advanceTimersByTime(1_000);
   expect(age.seconds([])).toBe(0);
-  expect(age.seconds([two])).toBe(0);
+  expect(age.seconds([second])).toBe(0);
 });
 
 test('a witness that cannot be reached counts as such', async () => {

@@ -80,10 +80,10 @@ test('the process, its connections and its shares are measured', async () => {
   release.release();
 });
 
-test('what only the database knows is asked at most each 10 s, and left out while the database is away', async () => {
-  const other = await startTestServer({ environment: { ANNALS_METRICS_PORT: '0' }, database: server.database });
-  const { db, sealer } = other.context;
-  const metrics = metricsOf(other);
+test('what only the database knows is read at most every 10 s, and left out while the database is away', async () => {
+  const second = await startTestServer({ environment: { ANNALS_METRICS_PORT: '0' }, database: server.database });
+  const { db, sealer } = second.context;
+  const metrics = metricsOf(second);
   await inTransaction(db, async (transaction) => {
     const take = createBatchRecorder({ sealer, now: () => Date.now(), onRecorded: takenObserver(metrics) });
     const source = { position: 'line 1', line: () => undefined };
@@ -106,18 +106,18 @@ test('what only the database knows is asked at most each 10 s, and left out whil
   expect(values.get('annals_pending_changes')).toBeGreaterThanOrEqual(0);
   expect(values.has('annals_capture_position_age_seconds')).toBe(false);
 
-  // Asked a moment ago, the database is not asked again.
+  // Its figures are a moment old, so the database is not queried again.
   const bringBack = await takeDatabaseAway(server.database.url);
   try {
     expect((await read(metrics)).get('annals_database_up')).toBe(1);
-    // Of the first server the figures were asked longer ago, or a new one asks now.
+    // The figures of the first server are older, or a new one reads them now.
     const away = await readInstallation(server);
     expect(away.get('annals_database_up')).toBe(0);
     expect([...away.keys()].filter((name) => /^annals_(jobs|mails|pending|rejected|console)/.test(name))).toEqual([]);
   } finally {
     await bringBack();
   }
-  await other.close();
+  await second.close();
 });
 
 test('what the database takes of the disk is measured, and what is left of the disk of the embedded one', async () => {

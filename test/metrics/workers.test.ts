@@ -23,7 +23,7 @@ function worker(answered: number, heapUsed: number): Metrics {
 
 function valuesOf(text: string): Record<string, number> {
   const named = [requests, seconds, quick, inFlight, heap].map((name) => {
-    const line = text.split('\n').find((one) => one.startsWith(`${name} `));
+    const line = text.split('\n').find((candidate) => candidate.startsWith(`${name} `));
     return [name, line === undefined ? Number.NaN : Number(line.slice(name.length + 1))] as const;
   });
   return Object.fromEntries(named);
@@ -42,7 +42,7 @@ test('the figures of workers are one, and no counter falls when a worker is sile
         void workers
           .get(id)
           ?.read()
-          .then((told) => figures.take(message, told));
+          .then((snapshot) => figures.take(message, snapshot));
     });
     return valuesOf(await textOf(gathered));
   };

@@ -24,7 +24,7 @@ test.each([
   const seen: unknown[] = [];
   const lookup = guardedLookup(new URL(`https://${name}/v1`), {
     allowed: [...allowed],
-    resolve: (asked, _options, callback) => callback(null, names[asked] ?? []),
+    resolve: (host, _options, callback) => callback(null, names[host] ?? []),
   });
   lookup(name, {}, (error, address) => seen.push(error === null ? address : error.message));
   expect(seen).toEqual([outcome === 'connects' ? '93.184.215.14' : 'the address is refused']);

@@ -71,7 +71,7 @@ test.each(['_id', 'word', 'list', '_id:DESC', 'word:DESC', 'list:DESC'])(
     // Lists sort by their JSON, in which a quote comes after the word: it sorts behind a blank.
     const shown = (word: string) => (sort.startsWith('list') ? JSON.stringify([word]) : word);
     const ascending = words.toSorted((one, other) => compareCodePoints(shown(one), shown(other)));
-    const wanted = sort.endsWith('DESC') ? ascending.toReversed() : ascending;
+    const expected = sort.endsWith('DESC') ? ascending.toReversed() : ascending;
     const seen: string[] = [];
     let page = await readInstances(server, { ...place, token, by: 'list' }, { sort, pageSize: 3 });
     seen.push(...page.ids);
@@ -79,7 +79,7 @@ test.each(['_id', 'word', 'list', '_id:DESC', 'word:DESC', 'list:DESC'])(
       page = await readInstances(server, { ...place, token, by: 'list' }, { sort, pageSize: 3, next: page.next });
       seen.push(...page.ids);
     }
-    expect(seen).toEqual(wanted);
+    expect(seen).toEqual(expected);
   },
 );
 

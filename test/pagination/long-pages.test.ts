@@ -48,7 +48,7 @@ describe('a page with more text than a piece', () => {
     expect(idsOf(await back.text())).toEqual(allIds.toReversed().slice(0, 20));
   });
 
-  test('has only the fields that were asked for', async () => {
+  test('has only the fields requested', async () => {
     const page = await (await ask('pageSize=500&fields=n')).json();
     expect(page).toEqual(allIds.map((id, index) => ({ id, n: index + 1 })));
   });
@@ -106,20 +106,20 @@ describe('the texts of a page', () => {
   const row = (id: string, text?: string) => ({ id, bytes: 10, text });
 
   test('are a list where all are there, and read in the order of the page where not', async () => {
-    const asked: (readonly string[])[] = [];
+    const reads: (readonly string[])[] = [];
     const readTexts = async (ids: readonly string[]) => {
-      asked.push(ids);
+      reads.push(ids);
       return new Map(ids.map((id) => [id, [`"${id} `, 'read"']]));
     };
     expect(textsOfPage([row('a', '1'), row('b', '2')], readTexts)).toEqual(['1', '2']);
-    const inLists = async (some: readonly string[]) => some.map((text) => `[${text}]`);
+    const inLists = async (parts: readonly string[]) => parts.map((text) => `[${text}]`);
     const texts = await mapTexts(textsOfPage([row('a', '1'), row('b'), row('c', '3')], readTexts), inLists);
     const body = arrayBody(texts);
     expect(typeof body).toBe('object');
     let sent = '';
     for await (const part of body) sent += part;
     expect(JSON.parse(sent)).toEqual([[1], ['b read'], [3]]);
-    expect(asked).toEqual([['b']]);
+    expect(reads).toEqual([['b']]);
     expect([isEmptyPage([]), isEmptyPage(['1']), isEmptyPage(texts)]).toEqual([true, false, false]);
     expect(arrayBody([])).toBe('[]');
   });

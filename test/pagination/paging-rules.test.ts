@@ -22,7 +22,7 @@ describe('other lists', () => {
   afterAll(() => server.close());
 
   test.each(aiListings.filter((listed) => !isTried(listed)))(
-    '$name: pages have 60 items unless told, and wrong pages, sorts and cursors are 400',
+    '$name: pages have 60 items by default, and wrong pages, sorts and cursors are 400',
     async (listed) => {
       const ids = Array.from({ length: 61 }, (_none, index) => `id-${String(index).padStart(2, '0')}`);
       await storeListed(

@@ -86,18 +86,18 @@ test('only the one canonical form of base64url is taken', async () => {
 
 test('a cursor is bound to tenant, operation, type, filter and sort', async () => {
   const next = await cursorOf(list(sorted, 'n:1'));
-  const asked = { ...sorted, next };
-  expect((await list(asked, 'n:1')).ids).toEqual(['c', 'd']);
+  const nextPage = { ...sorted, next };
+  expect((await list(nextPage, 'n:1')).ids).toEqual(['c', 'd']);
   const elsewhere = [
-    list(asked),
-    list(asked, 'n:1.0'),
-    list({ ...asked, sort: 'name:DESC' }, 'n:1'),
-    list({ ...asked, sort: 'n' }, 'n:1'),
-    list({ ...asked, sort: 'name,n' }, 'n:1'),
+    list(nextPage),
+    list(nextPage, 'n:1.0'),
+    list({ ...nextPage, sort: 'name:DESC' }, 'n:1'),
+    list({ ...nextPage, sort: 'n' }, 'n:1'),
+    list({ ...nextPage, sort: 'name,n' }, 'n:1'),
     list({ pageSize: 2, next }, 'n:1'),
-    readInstances(server, { ...place, token, by: 'search', q: 'n:1' }, asked),
-    readInstances(server, { ...place, type: 'OTHER', token, by: 'list', q: 'n:1' }, asked),
-    readInstances(server, { ...place, tenant: 'umbrella', token: otherToken, by: 'list', q: 'n:1' }, asked),
+    readInstances(server, { ...place, token, by: 'search', q: 'n:1' }, nextPage),
+    readInstances(server, { ...place, type: 'OTHER', token, by: 'list', q: 'n:1' }, nextPage),
+    readInstances(server, { ...place, tenant: 'umbrella', token: otherToken, by: 'list', q: 'n:1' }, nextPage),
   ];
   for (const page of await Promise.all(elsewhere)) expect(page.body).toEqual(invalid);
   const types = await server.call(`/schema/acme/custom-entities?next=${next}&sort=name`, { token });

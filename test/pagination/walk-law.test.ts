@@ -45,21 +45,24 @@ test.each(listings)(
       await storeListed(server, listed, tenant, documents);
       for (const { sort, q, by, sizes } of walked) {
         const query = parseDocumentQuery(q);
-        const wanted = documents
+        const expected = documents
           .filter((document) => finds(query, document))
           .sort((one, other) => compareDocuments(sort.fields, one, other))
           .map((document) => document.id);
-        const told = { sort: sort.text, q, sizes };
+        const inputs = { sort: sort.text, q, sizes };
         const parameters: Record<string, string> = sort.text === undefined ? {} : { sort: sort.text };
         const read = (paging: Record<string, string | number>, headers?: Record<string, string>) =>
           readListed(server, listed, { tenant, token, by, q }, { ...parameters, ...paging }, headers);
-        expect({ ...told, ...(await walk(read, sizes)) }).toEqual({
-          ...told,
-          forward: wanted,
-          back: wanted,
+        expect({ ...inputs, ...(await walk(read, sizes)) }).toEqual({
+          ...inputs,
+          forward: expected,
+          back: expected,
           wrong: [],
         });
-        expect({ ...told, ids: await turnPages(read, sizes[0] ?? 1, wanted.length) }).toEqual({ ...told, ids: wanted });
+        expect({ ...inputs, ids: await turnPages(read, sizes[0] ?? 1, expected.length) }).toEqual({
+          ...inputs,
+          ids: expected,
+        });
       }
     });
   },

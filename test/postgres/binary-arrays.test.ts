@@ -21,7 +21,7 @@ async function readBack(type: string, array: Buffer): Promise<unknown> {
   return JSON.parse(rows[0].read);
 }
 
-const text = fc.string({ unit: anyCharacter }).filter((one) => !one.includes('\0'));
+const text = fc.string({ unit: anyCharacter }).filter((candidate) => !candidate.includes('\0'));
 
 test.each<[string, fc.Arbitrary<unknown[]>, (values: never[]) => Buffer, (values: never[]) => unknown]>([
   ['integer', fc.array(fc.integer()), int4Array, (values) => values],
@@ -37,7 +37,7 @@ test.each<[string, fc.Arbitrary<unknown[]>, (values: never[]) => Buffer, (values
   await fc.assert(
     fc.asyncProperty(arrays, async (values) => {
       const read = await readBack(type, write(values as never[]));
-      const bare = type === 'uuid' ? (read as string[]).map((one) => one.replaceAll('-', '')) : read;
+      const bare = type === 'uuid' ? (read as string[]).map((uuid) => uuid.replaceAll('-', '')) : read;
       expect(bare).toEqual(expected(values as never[]));
     }),
     { numRuns: 60 },

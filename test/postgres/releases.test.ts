@@ -174,7 +174,7 @@ describe('a database whose last version left something unfinished', () => {
       `drop index ${index}`,
     ]),
   ])(
-    '%s: is refused as long as there are any, and nobody else ends for it',
+    '%s: is refused as long as there are any, and other processes keep running',
     async (what = '', begin = '', finish = '') => {
       await database.pool.query(begin);
       const before = [await schemaText(database.pool), await ledgerOf(database), await rowsOfTables(database)];
@@ -205,7 +205,7 @@ describe('a database whose last version left something unfinished', () => {
   });
 });
 
-test('a database or a backup of a migration before is refused and told the commit in between', async () => {
+test('a database or a backup of an earlier migration is refused, and the error names the commit in between', async () => {
   const database = await createReleaseDatabase(former);
   onTestFinished(database.drop);
   const backup = await backupOf(database);

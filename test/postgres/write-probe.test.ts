@@ -19,7 +19,7 @@ test.each([
   expect(await probe.takesWrites()).toBe(takes);
 });
 
-test('however often it is asked, it writes once while its answer holds, and asks a failing database sooner', async () => {
+test('however often it is called, it writes once while its answer is fresh, and tries a failing database sooner', async () => {
   let writes = 0;
   let error: Error | undefined;
   const run = async () => {

@@ -15,11 +15,11 @@ test('LIKE finds with the pattern what the glob matches, for hard names and for 
   for (const name of hardNames) {
     const characters = [...name];
     const cut = Math.floor(characters.length / 2);
-    const wanted = glob([characters.slice(0, cut).join(''), characters.slice(cut + 1).join('')]);
-    const matches = compileMatcher(wanted);
+    const pattern = glob([characters.slice(0, cut).join(''), characters.slice(cut + 1).join('')]);
+    const matches = compileMatcher(pattern);
     const { rows } = await database.pool.query<{ name: string }>(
       'select name from unnest($1::text[]) as name where name collate "C" like $2',
-      [hardNames, likePattern(wanted)],
+      [hardNames, likePattern(pattern)],
     );
     expect(rows.map((row) => row.name)).toEqual(hardNames.filter(matches));
   }

@@ -21,7 +21,7 @@ test.each([
   expect(requiredText(source)).toBe(text);
 });
 
-test.each(['a|b', '(ab)?', '(?i)ab', '\\d23', '\\Qa*\\E', 'a{x'])('of %s nothing is told', (source) => {
+test.each(['a|b', '(ab)?', '(?i)ab', '\\d23', '\\Qa*\\E', 'a{x'])('%s has no required text', (source) => {
   expect(requiredText(source)).toBe('');
 });
 

@@ -84,9 +84,9 @@ describe('ANNALS_SECRET_KEY', () => {
   });
 
   test('lists keys of 32 bytes, the first first', () => {
-    const other = randomBytes(32);
-    const config = readConfig({ ANNALS_SECRET_KEY: `${key}, ${other.toString('base64')}` });
-    expect(config.secretKeys).toEqual([Buffer.alloc(32, 7), other]);
+    const second = randomBytes(32);
+    const config = readConfig({ ANNALS_SECRET_KEY: `${key}, ${second.toString('base64')}` });
+    expect(config.secretKeys).toEqual([Buffer.alloc(32, 7), second]);
   });
 
   test.each([randomBytes(31), randomBytes(33), randomBytes(16)])('of another length is a fault', (bytes) => {
@@ -233,7 +233,7 @@ test('ANNALS_CORS_ORIGINS is a list of origins, * or none', () => {
 });
 
 test('the secret of the OpenID client comes from its variable or from its file; both stop the start, and both are named', () => {
-  const other = {
+  const base = {
     ANNALS_BASE_URL: 'https://annals.example',
     ANNALS_OIDC_ISSUER: 'https://login.example',
     ANNALS_OIDC_CLIENT_ID: 'annals',
@@ -242,12 +242,12 @@ test('the secret of the OpenID client comes from its variable or from its file; 
   // Any file that has a text.
   const byFile = { ANNALS_OIDC_CLIENT_SECRET_FILE: import.meta.filename };
   const byText = { ANNALS_OIDC_CLIENT_SECRET: 'secret of the text' };
-  expect(readConfig({ ...other, ...byText }).oidc).toMatchObject({ clientSecret: 'secret of the text', scopes: [] });
-  const scoped = (ANNALS_OIDC_SCOPE: string) => ({ ...other, ...byText, ANNALS_OIDC_SCOPE });
+  expect(readConfig({ ...base, ...byText }).oidc).toMatchObject({ clientSecret: 'secret of the text', scopes: [] });
+  const scoped = (ANNALS_OIDC_SCOPE: string) => ({ ...base, ...byText, ANNALS_OIDC_SCOPE });
   expect(readConfig(scoped(' groups  offline_access ')).oidc?.scopes).toEqual(['groups', 'offline_access']);
   expect(faultsOf(scoped('a "b"')).faults).toEqual([expect.stringMatching(/^ANNALS_OIDC_SCOPE must be scopes/)]);
-  expect(readConfig({ ...other, ...byFile }).oidc?.clientSecret).toContain('Any file that has a text');
-  const { faults } = faultsOf({ ...other, ...byText, ...byFile });
+  expect(readConfig({ ...base, ...byFile }).oidc?.clientSecret).toContain('Any file that has a text');
+  const { faults } = faultsOf({ ...base, ...byText, ...byFile });
   expect(faults).toEqual([
     'ANNALS_OIDC_CLIENT_SECRET and ANNALS_OIDC_CLIENT_SECRET_FILE are both set: unset one, since they may differ',
   ]);

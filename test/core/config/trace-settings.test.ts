@@ -41,7 +41,7 @@ test('the sampler and its part', () => {
   expect(sampled('always_off', '1')).toMatchObject({ sampler: 'always_off', ratio: 1 });
 });
 
-test('wrong values are faults that do not show what was given', () => {
+test('wrong values are faults that do not reveal the value', () => {
   const wrong = {
     OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318',
     OTEL_EXPORTER_OTLP_HEADERS: 'secret',

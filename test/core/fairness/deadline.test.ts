@@ -17,7 +17,7 @@ test('work whose deadline was taken away is not aborted, another one is, with 50
   });
 });
 
-test('a deadline that went on after a pause tells the whole limit', async () => {
+test('a deadline that resumed after a pause reports the whole limit', async () => {
   const stop = new Stop();
   setDeadline(stop, 30_000, 20);
   await eventually(() => stop.aborted).toBe(true);

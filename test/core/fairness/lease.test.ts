@@ -16,7 +16,7 @@ test('a lease is extended at every heartbeat, until it is ended', async () => {
   expect(extend).toHaveBeenCalledTimes(3);
 });
 
-test('a failure is told, and the next heartbeat extends again', async () => {
+test('a failure is reported, and the next heartbeat extends again', async () => {
   const onError = vi.fn();
   const extend = vi.fn(() => Promise.reject(new Error('the database is away')));
   const end = keepLease(extend, { heartbeat: 100, onError });

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { beginShortWork, nextTurn, othersHaveShortWork, TimeSlice } from '../../../src/core/fairness/time-slice.ts';
 import { enterWork, Work } from '../../../src/core/fairness/work.ts';
 
-// Milliseconds. It moves only where a test says so, and each test begins when nobody rests and every tenant is fresh.
+// Milliseconds. It moves only where a test says so; each test begins with no tenant at rest and all of them fresh.
 let clock = 1e9;
 let endShortWork = () => {};
 

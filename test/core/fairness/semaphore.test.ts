@@ -54,13 +54,13 @@ test('tenants that take all they can get leave a place for the next one', () => 
 
 test('tenants that keep wanting more end with equal shares, and as much stays free', async () => {
   const semaphore = new Semaphore({ places: 12 });
-  const held = new Map(['a', 'b', 'c'].map((tenant) => [tenant, takeAll(semaphore, tenant)]));
+  const releases = new Map(['a', 'b', 'c'].map((tenant) => [tenant, takeAll(semaphore, tenant)]));
   const waitFor = (tenant: string) => {
-    void semaphore.acquire(tenant).then((release) => held.get(tenant)?.push(release));
+    void semaphore.acquire(tenant).then((release) => releases.get(tenant)?.push(release));
   };
-  for (const tenant of held.keys()) for (let index = 0; index < 50; index++) waitFor(tenant);
+  for (const tenant of releases.keys()) for (let index = 0; index < 50; index++) waitFor(tenant);
   for (let round = 0; round < 20; round++) {
-    for (const places of held.values()) places.shift()?.();
+    for (const places of releases.values()) places.shift()?.();
     await settled();
   }
   expect(['a', 'b', 'c'].map((tenant) => semaphore.taken(tenant))).toEqual([3, 3, 3]);
@@ -70,7 +70,7 @@ test('tenants that keep wanting more end with equal shares, and as much stays fr
 test('callers that wait get their turn tenant by tenant, and those of one tenant in the order they came', async () => {
   const semaphore = new Semaphore({ places: 2 });
   const blocker = semaphore.tryAcquire('x');
-  const other = semaphore.tryAcquire('y');
+  const second = semaphore.tryAcquire('y');
   const { begun, releases, join } = queueOf(semaphore);
   const all = ['a1', 'a2', 'a3', 'b1', 'b2', 'c1'].map((name) => join(name));
   blocker?.();
@@ -80,7 +80,7 @@ test('callers that wait get their turn tenant by tenant, and those of one tenant
   }
   await Promise.all(all);
   expect(begun).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3']);
-  other?.();
+  second?.();
   expect([semaphore.taken(), semaphore.waiting()]).toEqual([0, 0]);
 });
 
@@ -125,7 +125,7 @@ test('so many callers of a tenant wait, one more is refused with the limit and w
   expect(semaphore.waiting()).toBe(0);
 });
 
-test('a place is given back once, however often its release is called', () => {
+test('a place is released once, however often its release is called', () => {
   const semaphore = new Semaphore({ places: 4 });
   const [first] = takeAll(semaphore, 'acme');
   first?.();

@@ -19,9 +19,9 @@ const long = `${short}x`;
 test('short texts are worked on here; long ones, and those that become long, in another thread', async () => {
   expect(await measured(short, {})).toEqual({ length: short.length, threadId });
   for (const text of [long, 'grows']) {
-    const { length, threadId: other } = await measured(text, {});
+    const { length, threadId: worker } = await measured(text, {});
     expect(length).toBe(text.length);
-    expect(other).not.toBe(threadId);
+    expect(worker).not.toBe(threadId);
   }
 });
 

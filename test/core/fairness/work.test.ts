@@ -7,16 +7,16 @@ import { eventually } from '../../support/server/patience.ts';
 const tooLate = { type: 'service_unavailable', status: 503 };
 
 test('whatever follows from work belongs to it, and to nothing else', async () => {
-  const [one, other] = [new Work({ tenant: 'acme' }), new Work({ tenant: 'rival' })];
+  const [ofAcme, ofRival] = [new Work({ tenant: 'acme' }), new Work({ tenant: 'rival' })];
   const seen = await Promise.all(
-    [one, other].map((work) =>
+    [ofAcme, ofRival].map((work) =>
       enterWork(work, async () => {
         await sleep(1);
         return currentWork();
       }),
     ),
   );
-  expect(seen).toEqual([one, other]);
+  expect(seen).toEqual([ofAcme, ofRival]);
   expect(currentWork()).toBeUndefined();
 });
 
@@ -91,7 +91,7 @@ test('work of its own ends by its signal and by its time', async () => {
   await expect(doWork({ tenant: 'acme', timeLimit: 30 }, untilAborted)).rejects.toMatchObject(tooLate);
 });
 
-test('pieces belong to the work that was current when they were promised, wherever they are asked for', async () => {
+test('pieces belong to the work that was current when their iterator was made, wherever they are read', async () => {
   const work = new Work({ tenant: 'acme' });
   const seen: unknown[] = [];
   async function* pieces() {

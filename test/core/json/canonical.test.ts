@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { canonicalJson } from '../../../src/core/json/canonical.ts';
 
-// RFC 8785, 3.2.2 and 3.2.3: what is given there, and the bytes that it becomes.
-test('the example of RFC 8785 becomes the bytes that are given there', () => {
+// RFC 8785, 3.2.2 and 3.2.3: the examples there, and their bytes.
+test('the example of RFC 8785 becomes the bytes that the RFC lists', () => {
   const value = JSON.parse(String.raw`{
     "numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001],
     "string": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/",

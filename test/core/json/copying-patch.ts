@@ -12,9 +12,9 @@ export class CopyingPatch {
   apply(operation: { op: string; path: string[]; from?: string[]; value?: unknown }): boolean {
     const before = structuredClone(this.#root);
     const { op, path, from = [] } = operation;
-    const given = op === 'copy' || op === 'move' ? this.#find(from) : plainOf(JSON.stringify(operation.value ?? null));
+    const value = op === 'copy' || op === 'move' ? this.#find(from) : plainOf(JSON.stringify(operation.value ?? null));
     const isInside = op === 'move' && path.length > from.length && from.every((key, level) => key === path[level]);
-    const isDone = given !== undefined && !isInside && this.#carryOut(operation, structuredClone(given));
+    const isDone = value !== undefined && !isInside && this.#carryOut(operation, structuredClone(value));
     if (!isDone) this.#root = before;
     return isDone;
   }
@@ -23,14 +23,14 @@ export class CopyingPatch {
     return textOfPlain(this.#root);
   }
 
-  #carryOut({ op, path, from = [] }: { op: string; path: string[]; from?: string[] }, given: Plain): boolean {
+  #carryOut({ op, path, from = [] }: { op: string; path: string[]; from?: string[] }, value: Plain): boolean {
     const found = this.#find(path);
-    if (op === 'test') return found !== undefined && sortedText(found) === sortedText(given);
+    if (op === 'test') return found !== undefined && sortedText(found) === sortedText(value);
     if (op === 'remove') return path.length > 0 && found !== undefined && this.#remove(path);
     if (op === 'move' && path.join('/') === from.join('/')) return true;
-    if (op === 'move') return this.#remove(from) && this.#place(path, given);
+    if (op === 'move') return this.#remove(from) && this.#place(path, value);
     if (op === 'replace' && found === undefined) return false;
-    return this.#place(path, given, op === 'replace');
+    return this.#place(path, value, op === 'replace');
   }
 
   #remove(path: readonly string[]): boolean {
@@ -42,21 +42,21 @@ export class CopyingPatch {
     return true;
   }
 
-  #place(path: readonly string[], given: Plain, replaces = false): boolean {
+  #place(path: readonly string[], value: Plain, replaces = false): boolean {
     const holder = this.#find(path.slice(0, -1));
     const key = path.at(-1);
     if (key === undefined) {
-      this.#root = given;
+      this.#root = value;
       return true;
     }
     if (holder instanceof Map) {
-      holder.set(key, given);
+      holder.set(key, value);
       return true;
     }
     if (!Array.isArray(holder)) return false;
     const index = key === '-' ? holder.length : /^\d$/.test(key) ? Number(key) : Number.POSITIVE_INFINITY;
     if (index > holder.length) return false;
-    holder.splice(index, replaces ? 1 : 0, given);
+    holder.splice(index, replaces ? 1 : 0, value);
     return true;
   }
 

@@ -132,7 +132,7 @@ describe('faults', () => {
 });
 
 describe('texts', () => {
-  test('the compact text has no blanks, scalars as written, and of a key given twice the last', () => {
+  test('the compact text has no blanks, scalars as written, and the last value of a duplicate key', () => {
     fc.assert(
       fc.property(anyTree, fc.nat(), (tree, seed) => {
         const node = parseJson(written(tree, seed));
@@ -145,7 +145,7 @@ describe('texts', () => {
     );
   });
 
-  test('keys given twice are found in objects of any size', () => {
+  test('duplicate keys are found in objects of any size', () => {
     const members = (count: number) => [...Array(count).keys()].map((index) => `"k${index}":${index}`);
     for (const count of [2, 8, 9, 100, 3000]) {
       const text = `{${members(count).join(',')}}`;

@@ -184,7 +184,7 @@ test('values that places share behave like copies of their own', async () => {
     any: fc.oneof({ maxDepth: 3 }, fc.constantFrom(1, 'x', null), tie('doc'), fc.array(tie('any'), { maxLength: 3 })),
     doc: fc.dictionary(fc.constantFrom('a', 'b', 'c'), tie('any'), { noNullPrototype: true }),
   }));
-  const wanted = fc.oneof(
+  const anyOperation = fc.oneof(
     fc.record({
       op: fc.constantFrom('add', 'replace', 'test'),
       path: pointer,
@@ -194,16 +194,16 @@ test('values that places share behave like copies of their own', async () => {
     fc.record({ op: fc.constantFrom('copy', 'copy', 'move'), path: pointer, from: pointer }),
   );
   await fc.assert(
-    fc.property(doc, fc.array(wanted, { maxLength: 40 }), (document, list) => {
+    fc.property(doc, fc.array(anyOperation, { maxLength: 40 }), (document, list) => {
       const text = JSON.stringify(document);
       const copying = new CopyingPatch(text);
       const passed: PatchOperation[] = [];
-      for (const one of list) {
+      for (const candidate of list) {
         const operation = {
-          ...one,
-          ...('value' in one && { value: value(JSON.stringify(one.value)) }),
+          ...candidate,
+          ...('value' in candidate && { value: value(JSON.stringify(candidate.value)) }),
         } as PatchOperation;
-        if (copying.apply(one)) passed.push(operation);
+        if (copying.apply(candidate)) passed.push(operation);
         else expect(outcomeOf(text, [...passed, operation])).toMatch(new RegExp(`^${passed.length} `));
       }
       expect(outcomeOf(text, passed)).toBe(copying.text());

@@ -44,11 +44,11 @@ test('a backup that somebody has changed is refused, also where it agrees with i
   expect(await refusal(archived(fewer))).toContain(changed);
 
   const begin = files.get('begin.json') ?? Buffer.alloc(0);
-  const told = new Map(files).set(
+  const backdated = new Map(files).set(
     'begin.json',
     Buffer.from(String(begin).replace('"createdAt": "2', '"createdAt": "1')),
   );
-  expect(await refusal(archived(told))).toContain(changed);
+  expect(await refusal(archived(backdated))).toContain(changed);
 
   const unsigned = new Map(files);
   unsigned.delete('manifest.hmac');
@@ -102,7 +102,7 @@ test('a description that unpacks to more than descriptions have is refused befor
   );
 });
 
-test('a backup of the format that nothing confirms is refused, and told which version reads it', async () => {
+test('a backup of the format without authentication is refused, and the error names the commit that reads it', async () => {
   const earlier = await describedAs(await backupOf(await sourceWithClient()), { begin: { format: 1 } });
   expect(await refusal(earlier)).toMatch(
     /The backup has format 1, .* Build Annals at commit [0-9a-f]{12}, restore the backup/,
@@ -130,9 +130,9 @@ test('an index for a sort is rebuilt by what this version makes of its sort, and
     index({ comment: 'name:ASC' }),
     index({ comment: "a' ; drop table tenant" }),
   ];
-  const other = await emptyDatabase();
-  await restored(other, await describedAs(backup, { manifest: { indexes: evil } }));
-  expect(await listSortIndexes(other.db)).toEqual([]);
-  expect((await other.pool.query(`select from pg_class where relname = 'evil'`)).rowCount).toBe(0);
-  expect((await other.pool.query('select from tenant')).rowCount).toBe(1);
+  const second = await emptyDatabase();
+  await restored(second, await describedAs(backup, { manifest: { indexes: evil } }));
+  expect(await listSortIndexes(second.db)).toEqual([]);
+  expect((await second.pool.query(`select from pg_class where relname = 'evil'`)).rowCount).toBe(0);
+  expect((await second.pool.query('select from tenant')).rowCount).toBe(1);
 });

@@ -103,15 +103,15 @@ test('three tenants on two workers answer a list of calls byte for byte as one s
   const places = await Promise.all(tenants.map((tenant) => placementOf(server.database.pool, tenant)));
   expect(new Set(places.map(({ port }) => port)).size).toBe(2);
   const database = await openOneServer();
-  const one = await startTestServer({ database, clock: { now: () => now } });
+  const single = await startTestServer({ database, clock: { now: () => now } });
   try {
     for (const tenant of tenants) {
-      const expected = await answersOf(one, tenant);
+      const expected = await answersOf(single, tenant);
       expect(expected.filter((answer) => / 200 /.test(answer)).length).toBeGreaterThan(100);
       expect(await answersOf(server, tenant)).toEqual(expected);
     }
   } finally {
-    await one.close();
+    await single.close();
     await database.drop();
   }
 });

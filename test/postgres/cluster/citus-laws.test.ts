@@ -30,7 +30,7 @@ const cluster = inject('cluster') ?? { url: '', workers: [] };
 const random = new Random();
 const database = closeAfterAll(await createTestDatabase());
 
-/** Reads on by cursors until it is told to end, then to the end. Returns the identities that it has seen. */
+/** Reads on by cursors until it is stopped, then to the end. Returns the identities that it has seen. */
 function followFeed(tenant: string) {
   const { db, pool } = database;
   const regexes = new RegexMatcherPool();

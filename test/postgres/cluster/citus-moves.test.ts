@@ -83,7 +83,7 @@ test('recording, folding, pages and a chat continue while a shard moves, forth a
   expect(rows[0]?.of).toBeGreaterThan(1);
 });
 
-test('a move ends only after a routine that writes to the shard, and nobody writes to the old copy after it', async () => {
+test('a move ends only after routines that write to the shard, and nothing writes to the old copy after it', async () => {
   const tenant = 'waited';
   const { db, pool } = server.database;
   await server.createTenant(tenant);
@@ -139,9 +139,9 @@ test('entries of one millisecond keep their order when some were recorded before
   const { db, pool } = server.database;
   const token = await server.token(tenant);
   const record = createRecorder(db, tenant, () => now);
-  const one = (n: number): Change => ({ ...changeOf(tenant, n), at: now - 5_000, name: `${n}` });
+  const change = (n: number): Change => ({ ...changeOf(tenant, n), at: now - 5_000, name: `${n}` });
   for (let n = 0; n < 6; n += 1) {
-    await record([one(n)]);
+    await record([change(n)]);
     if (n % 2 === 1) await moveTenant(cluster, pool, tenant);
   }
   const response = await server.call(`/changelog/${tenant}/changelogs`, { token });
@@ -170,8 +170,8 @@ test('what a worker says of a tenant that has left it counts as a move only afte
 /** Two tenants on two workers. */
 async function apart(pool: TestDatabase['pool']): Promise<[string, string]> {
   const ports = await Promise.all(tenants.map(async (tenant) => (await placementOf(pool, tenant)).port));
-  const other = tenants[ports.findIndex((port) => port !== ports[0])];
-  return [tenants[0] ?? '', other ?? ''];
+  const elsewhere = tenants[ports.findIndex((port) => port !== ports[0])];
+  return [tenants[0] ?? '', elsewhere ?? ''];
 }
 
 test('annals cluster move moves a tenant, says what moved along, and does nothing where it is there already', async () => {
@@ -193,9 +193,9 @@ test('annals cluster move moves a tenant, says what moved along, and does nothin
   const nowhere = await annals(['cluster', 'move', 'wanderer', '127.0.0.1:1'], environment);
   expect(nowhere).toMatchObject({ code: 1, stdout: '' });
   expect(nowhere.stderr).toContain(`there is no worker 127.0.0.1:1; there is ${cluster.workers[0]}`);
-  const nobody = await annals(['cluster', 'move', 'nobody', to], environment);
-  expect(nobody).toMatchObject({ code: 1, stdout: '' });
-  expect(nobody.stderr).toContain('there is no tenant nobody');
+  const unknown = await annals(['cluster', 'move', 'nobody', to], environment);
+  expect(unknown).toMatchObject({ code: 1, stdout: '' });
+  expect(unknown.stderr).toContain('there is no tenant nobody');
 });
 
 test('a move that the cluster cannot finish says why and where the tenant is, without a stack', async () => {

@@ -23,7 +23,7 @@ const logger = createLogger('silent');
 
 /** Two tenants on two workers. The worker of the first one goes away. */
 let first: string;
-let other: string;
+let second: string;
 const tokens = new Map<string, string>();
 
 expect(inject('cluster')).not.toBeNull();
@@ -39,10 +39,10 @@ beforeEach(async () => {
   first = `first${pairs}`;
   const { port } = await placementOf(server.database.pool, first);
   for (let n = 0; ; n += 1) {
-    other = `other${pairs}x${n}`;
-    if ((await placementOf(server.database.pool, other)).port !== port) break;
+    second = `other${pairs}x${n}`;
+    if ((await placementOf(server.database.pool, second)).port !== port) break;
   }
-  for (const tenant of [first, other]) tokens.set(tenant, await server.token(tenant));
+  for (const tenant of [first, second]) tokens.set(tenant, await server.token(tenant));
 });
 
 interface Work {
@@ -60,9 +60,9 @@ async function checkUpkeep({ prepare, upkeep, isDone }: Work) {
   const bringBack = await takeDatabaseAway(await workerUrlOf(server.database.url, server.database.pool, first));
   try {
     // Only now: the server has an upkeep of its own.
-    await prepare(other);
+    await prepare(second);
     await upkeep();
-    expect(await isDone(other)).toBe(true);
+    expect(await isDone(second)).toBe(true);
     await expect(isDone(first)).rejects.toThrow();
   } finally {
     await bringBack();
@@ -94,7 +94,7 @@ test('reservations of dead processes of all others are charged while a worker is
     upkeep: () => quota.upkeep(lookAtOnce(db)),
     isDone: (tenant) => hasRows('select from completion_reservation where tenant = $1 and charged', tenant),
   });
-  for (const tenant of [first, other]) {
+  for (const tenant of [first, second]) {
     expect(await quota.state(tenant)).toMatchObject({ used: { input: 10, output: 20 }, reserved: { output: 0 } });
   }
 });
@@ -139,7 +139,7 @@ test('jobs of all others run while a worker is away, and those of dead processes
     return await endOfJob(callOf(tenant), tenant, id);
   };
   // Their process is dead, and the lease ends while the worker is away.
-  for (const tenant of [first, other]) {
+  for (const tenant of [first, second]) {
     await pool.query(
       `insert into job (tenant, id, type, status, document, fields, input, held_until)
          values ($1, 'left', 'EXPORT', 'in_progress', '{}', '{}', '{}', now() + interval '1 s')`,
@@ -150,8 +150,8 @@ test('jobs of all others run while a worker is away, and those of dead processes
     hasRows("select from job where tenant = $1 and id = 'left' and (held_until is null or attempt > 0)", tenant);
   const bringBack = await takeDatabaseAway(await workerUrlOf(server.database.url, pool, first));
   try {
-    expect((await exported(other)).status).toBe('success');
-    await expect.poll(() => isFree(other)).toBe(true);
+    expect((await exported(second)).status).toBe('success');
+    await expect.poll(() => isFree(second)).toBe(true);
     await expect(exported(first)).rejects.toThrow('no export: 503');
   } finally {
     await bringBack();
@@ -178,7 +178,7 @@ async function buildOnWorkers() {
   const builds = 'select from pg_stat_progress_create_index where datname = current_database()';
   await expect
     .poll(async () => {
-      // A transaction sees the progress of others as it was when it first asked.
+      // A transaction sees the progress of others as it was at its first look.
       await worker.query('select pg_stat_clear_snapshot()');
       return (await worker.query(builds)).rowCount;
     })

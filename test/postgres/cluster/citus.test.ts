@@ -123,10 +123,10 @@ test('while a worker is away its tenants get 503 everywhere, and all others cont
   const names = [...tenants, 'delta', 'epsilon', 'zeta'];
   const [first = ''] = names;
   const { port } = await placementOf(pool, first);
-  let other = '';
-  for (const name of names) if ((await placementOf(pool, name)).port !== port) other = name;
+  let second = '';
+  for (const name of names) if ((await placementOf(pool, name)).port !== port) second = name;
   const clients = new Map(
-    await Promise.all([first, other].map(async (name) => [name, await server.createClient(name)] as const)),
+    await Promise.all([first, second].map(async (name) => [name, await server.createClient(name)] as const)),
   );
   const tokens = new Map<string, string>();
   for (const [name, client] of clients) tokens.set(name, await server.tokenOf(client));
@@ -156,11 +156,11 @@ test('while a worker is away its tenants get 503 everywhere, and all others cont
   const bringBack = await takeDatabaseAway(await workerUrlOf(server.database.url, pool, first));
   try {
     for (let round = 0; round < 2; round += 1) expect(await calls(first)).toEqual(served.map(() => 503));
-    expect(await calls(other)).toEqual(served);
-    const record = createRecorder(db, other, () => now);
-    expect(await record(changesOf(other, 9_000, 30))).toEqual(Array.from({ length: 30 }, () => 'recorded'));
+    expect(await calls(second)).toEqual(served);
+    const record = createRecorder(db, second, () => now);
+    expect(await record(changesOf(second, 9_000, 30))).toEqual(Array.from({ length: 30 }, () => 'recorded'));
     // The upkeep of the server itself folds them.
-    const waiting = async () => (await pool.query('select from change_delta where tenant = $1', [other])).rowCount;
+    const waiting = async () => (await pool.query('select from change_delta where tenant = $1', [second])).rowCount;
     await expect.poll(waiting, { timeout: 30_000 }).toBe(0);
   } finally {
     await bringBack();

@@ -12,7 +12,7 @@ const message = 'cannot execute a distributed query from a query on a shard';
 
 const database = closeAfterAll(await createTestDatabase());
 
-/** The error of a statement on a tenant's connection, and how often the connection asked about moves. */
+/** The error of a statement on a tenant's connection, and how often the connection looked for moves. */
 async function errorOf(statement: string, moved: boolean): Promise<{ error: unknown; asked: number }> {
   let asked = 0;
   const hasMovedTenants = async () => {

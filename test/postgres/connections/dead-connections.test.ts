@@ -11,7 +11,7 @@ import { createTestDatabase } from '../../support/server/database.ts';
 import { startDatabaseProxy } from '../../support/server/database-proxy.ts';
 import { eventually } from '../../support/server/patience.ts';
 
-const one = { text: 'select 1 as one' };
+const selectOne = { text: 'select 1 as one' };
 const answer = [{ one: 1 }];
 const forever = { text: 'select pg_sleep(600)' };
 
@@ -32,15 +32,15 @@ const ofAcme = <Result>(work: () => Promise<Result>, signal = new Stop()) =>
   doWork({ tenant: 'acme', writes: true, signal }, work);
 
 test('a statement of a server that has become silent ends after its cancelling, and the place is free', async () => {
-  expect((await ofAcme(() => pool.query(one))).rows).toEqual(answer);
+  expect((await ofAcme(() => pool.query(selectOne))).rows).toEqual(answer);
   proxy.failAfter(0, 'silent');
   const stop = new Stop();
-  const asked = ofAcme(() => pool.query(one), stop);
+  const pending = ofAcme(() => pool.query(selectOne), stop);
   await eventually(() => proxy.sent).toBe(1);
   stop.abort(new Error('the client has gone'));
-  await expect(asked).rejects.toThrow('the client has gone');
+  await expect(pending).rejects.toThrow('the client has gone');
   proxy.mend();
-  expect((await ofAcme(() => pool.query(one))).rows).toEqual(answer);
+  expect((await ofAcme(() => pool.query(selectOne))).rows).toEqual(answer);
 });
 
 test('a transaction that is rolled back on a silent connection ends too', async () => {
@@ -53,18 +53,18 @@ test('a transaction that is rolled back on a silent connection ends too', async 
   );
   await expect(work).rejects.toThrow();
   proxy.mend();
-  expect((await ofAcme(() => pool.query(one))).rows).toEqual(answer);
+  expect((await ofAcme(() => pool.query(selectOne))).rows).toEqual(answer);
 });
 
 test('a connection whose server ends the statement in time is used again', async () => {
   const patient = createTenantPool(proxy.url, { reads: 2, writes: 2, own: 1 });
   const stop = new Stop();
-  const asked = ofAcme(() => patient.query(forever), stop);
+  const pending = ofAcme(() => patient.query(forever), stop);
   await eventually(() => patient.pools[0]?.totalCount).toBe(1);
   await eventually(() => patient.pools[0]?.idleCount).toBe(0);
   stop.abort(new Error('the client has gone'));
-  await expect(asked).rejects.toThrow('the client has gone');
-  expect((await ofAcme(() => patient.query(one))).rows).toEqual(answer);
+  await expect(pending).rejects.toThrow('the client has gone');
+  expect((await ofAcme(() => patient.query(selectOne))).rows).toEqual(answer);
   expect(patient.pools[0]?.totalCount).toBe(1);
   await patient.end();
 });
@@ -80,11 +80,11 @@ describe('a statement of upkeep or of an export', () => {
     'ends on a server that has become silent, and the place is free (%s)',
     async (name) => {
       const long = createTenantPool(proxy.url, { ...limits, maxSilence: 200 });
-      expect((await who[name](() => long.query(one))).rows).toEqual(answer);
+      expect((await who[name](() => long.query(selectOne))).rows).toEqual(answer);
       proxy.failAfter(0, 'silent');
       await expect(who[name](() => long.query(forever))).rejects.toThrow('the server is silent');
       proxy.mend();
-      expect((await who[name](() => long.query(one))).rows).toEqual(answer);
+      expect((await who[name](() => long.query(selectOne))).rows).toEqual(answer);
       await long.end();
     },
   );
@@ -93,8 +93,8 @@ describe('a statement of upkeep or of an export', () => {
     'continues for as long as the server is at work on it (%s)',
     async (pooler) => {
       const long = createTenantPool(proxy.url + pooler, limits);
-      const asked = who.upkeep(() => long.query({ text: 'select 1 as one from pg_sleep(1)' }));
-      expect((await asked).rows).toEqual(answer);
+      const pending = who.upkeep(() => long.query({ text: 'select 1 as one from pg_sleep(1)' }));
+      expect((await pending).rows).toEqual(answer);
       await long.end();
     },
   );
@@ -104,9 +104,9 @@ describe('a statement of upkeep or of an export', () => {
     async (pooler) => {
       const link = await startDatabaseProxy(database.url);
       const long = createTenantPool(link.url + pooler, limits);
-      expect((await who.upkeep(() => long.query(one))).rows).toEqual(answer);
+      expect((await who.upkeep(() => long.query(selectOne))).rows).toEqual(answer);
       link.loseAnswers();
-      await expect(who.upkeep(() => long.query(one))).rejects.toThrow('the server is silent');
+      await expect(who.upkeep(() => long.query(selectOne))).rejects.toThrow('the server is silent');
       await long.end();
       await link.close();
     },
@@ -123,9 +123,9 @@ test.each(['cut', 'silent'] as const)(
       const link = await startDatabaseProxy(database.url);
       const fresh = createPool(link.url, { maximum: 1, connectionLimit: 200, silenceLimit: 200 });
       link.failAfter(pieces, fault);
-      expect(await fresh.query(one).catch((error: unknown) => error)).toSatisfy(isUnreachable, `${pieces}`);
+      expect(await fresh.query(selectOne).catch((error: unknown) => error)).toSatisfy(isUnreachable, `${pieces}`);
       link.mend();
-      await eventually(async () => (await fresh.query(one).catch(() => undefined))?.rows).toEqual(answer);
+      await eventually(async () => (await fresh.query(selectOne).catch(() => undefined))?.rows).toEqual(answer);
       await fresh.end();
       await link.close();
     }

@@ -27,7 +27,7 @@ test('a date stays the day it is, whatever the time zone of the machine', async 
   expect(rows[0].at).toBeInstanceOf(Date);
 });
 
-test('a named statement asked by a callback is as the driver answers it: rows, errors, options, and one text for a name', async () => {
+test('a named statement with a callback is answered as by the driver: rows, errors, options, and one text for a name', async () => {
   const pool = createPool(database.url, { maximum: 1 });
   onTestFinished(() => pool.end());
   const client = await pool.connect();
@@ -112,14 +112,14 @@ test('a pool opens its connections two at a time, and gives up those that wait f
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const askTenTimes = async (connectionLimit: number): Promise<string[]> => {
-    const asked = createPool(`postgres://nobody@127.0.0.1:${port}/none`, { maximum: 10, connectionLimit });
-    const answers = await Promise.allSettled(Array.from({ length: 10 }, () => asked.query('select 1')));
-    await asked.end();
+    const poolOfTen = createPool(`postgres://nobody@127.0.0.1:${port}/none`, { maximum: 10, connectionLimit });
+    const answers = await Promise.allSettled(Array.from({ length: 10 }, () => poolOfTen.query('select 1')));
+    await poolOfTen.end();
     return answers.map((answer) => (answer.status === 'rejected' ? String(answer.reason.message) : 'answered'));
   };
   const refused = askTenTimes(60_000);
   await eventually(() => accepted.length).toBe(maxOpening);
-  // Connections are accepted in the order in which they were asked for: no other was.
+  // Connections are accepted in the order of their requests, so this is the next one.
   connect(port, '127.0.0.1').on('error', () => {});
   await eventually(() => accepted.length).toBe(maxOpening + 1);
   isRefusing = true;
@@ -183,17 +183,17 @@ test('a transaction is committed when its work returns and rolled back when it t
   expect((await database.pool.query('select 1 as n')).rows).toEqual([{ n: 1 }]);
 });
 
-test('two transactions that lose to each other are begun again as often as is asked for', async () => {
+test('two transactions that conflict are retried, within the number of retries', async () => {
   await createTenant(database.db, 'race');
   let attempts = 0;
-  const { promise: bothHaveLooked, resolve: goOn } = Promise.withResolvers<void>();
+  const { promise: bothHaveLooked, resolve: proceed } = Promise.withResolvers<void>();
   const touch = () =>
     inTransaction(
       database.db,
       async (transaction) => {
         attempts++;
         await transaction.selectFrom('tenant').selectAll().where('tenant', '=', 'race').execute();
-        if (attempts === 2) goOn();
+        if (attempts === 2) proceed();
         await bothHaveLooked;
         await transaction
           .updateTable('tenant')

@@ -97,7 +97,7 @@ test('behind a pooler a statement is cancelled where it runs, and no other one',
   const sleeping = (signal?: AbortSignal) =>
     doWork({ tenant, ...(signal === undefined ? {} : { signal }) }, () => pool.query({ text: 'select pg_sleep(60)' }));
   const others = new AbortController();
-  const other = sleeping(others.signal).catch((error: unknown) => error);
+  const bystander = sleeping(others.signal).catch((error: unknown) => error);
   const stopped = sleeping(stop.signal);
   await eventually(running).toBe(2);
   stop.abort(new Error('the client has gone'));
@@ -108,6 +108,6 @@ test('behind a pooler a statement is cancelled where it runs, and no other one',
   ]);
   expect(await running()).toBe(1);
   others.abort(new Error('this one too'));
-  await other;
+  await bystander;
   await eventually(running).toBe(0);
 });

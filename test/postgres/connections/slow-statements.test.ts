@@ -4,7 +4,7 @@ import { maxSlowStatements, SlowStatements, slowFrom } from '../../../src/postgr
 
 afterEach(() => vi.restoreAllMocks());
 
-/** Statements whose time is told by the test, and which of them run. */
+/** Statements whose duration the test sets, and which of them run. */
 function statements(places?: number) {
   let clock = 1_000;
   vi.spyOn(performance, 'now').mockImplementation(() => clock);

@@ -31,18 +31,18 @@ test('statements on few connections that are cancelled, late, wrong or good each
       (what === 'late' ? 10 * sleep : sleep) / 1000,
     ];
     const options = what === 'late' ? { tenant, timeLimit: 1 + sleep } : { tenant, signal: stop };
-    const asked = doWork(options, () => few.query({ ...named, values }));
+    const answer = doWork(options, () => few.query({ ...named, values }));
     if (what === 'gone') setTimeout(() => stop.abort(new Error('gone')), sleep);
     if (what === 'gone at once') stop.abort(new Error('gone'));
-    return await asked.then(
+    return await answer.then(
       ({ rows }) => rows.map((row) => `${row.number}:${row.n}`).join(),
       (error: Error & { code?: string; type?: string }) => error.code ?? error.type ?? error.message,
     );
   };
   await fc.assert(
-    fc.asyncProperty(calls, async (given) => {
-      const ends = await Promise.all(given.map(call));
-      for (const [number, { kind: what }] of given.entries()) {
+    fc.asyncProperty(calls, async (batch) => {
+      const ends = await Promise.all(batch.map(call));
+      for (const [number, { kind: what }] of batch.entries()) {
         const answer = `${number}:1,${number}:2`;
         const expected = {
           good: [answer],
@@ -65,13 +65,13 @@ test('a connection that dies ends the statement under way, and the next one prep
   const proxy = await startDatabaseProxy(database.url);
   const behind = createTenantPool(proxy.url, { reads: 2, writes: 0, own: 1, maxSilence: 2_000 });
   const statement = { name: 'dies', text: 'select $1::int as n', values: [1] };
-  const asked = async () => (await doWork({ tenant: 'acme' }, () => behind.query(statement))).rows;
+  const ask = async () => (await doWork({ tenant: 'acme' }, () => behind.query(statement))).rows;
   for (const fault of ['cut', 'away'] as const) {
-    for (let time = 0; time < 3; time++) expect(await asked()).toEqual([{ n: 1 }]);
+    for (let time = 0; time < 3; time++) expect(await ask()).toEqual([{ n: 1 }]);
     proxy.failAfter(0, fault);
-    await expect(asked()).rejects.toThrow();
+    await expect(ask()).rejects.toThrow();
     proxy.mend();
-    for (let time = 0; time < 3; time++) expect(await asked()).toEqual([{ n: 1 }]);
+    for (let time = 0; time < 3; time++) expect(await ask()).toEqual([{ n: 1 }]);
   }
   await behind.end();
   await proxy.close();

@@ -46,10 +46,10 @@ function occupy(
 describe('what is aborted', () => {
   test('a statement is cancelled in the database, and its connection is used again', async () => {
     const stop = new Stop();
-    const asked = doWork({ tenant: 'acme', signal: stop }, () => pool.query(forever));
+    const pending = doWork({ tenant: 'acme', signal: stop }, () => pool.query(forever));
     await eventually(busy).toBe(1);
     stop.abort(new Error('the client has gone'));
-    await expect(asked).rejects.toThrow('the client has gone');
+    await expect(pending).rejects.toThrow('the client has gone');
     await eventually(busy).toBe(0);
     const connections = pool.pools.map(({ totalCount }) => totalCount);
     expect((await doWork({ tenant: 'acme' }, () => pool.query(soon))).rows).toEqual([{ answer: 1 }]);
@@ -105,9 +105,9 @@ describe('what is aborted', () => {
     const impatient = Array.from({ length: 3 }, async () => {
       for (let round = 0; round < 100; round++) {
         const stop = new Stop();
-        const asked = doWork({ tenant: 'acme', signal: stop }, () => pool.query({ text: 'select pg_sleep(0.002)' }));
+        const pending = doWork({ tenant: 'acme', signal: stop }, () => pool.query({ text: 'select pg_sleep(0.002)' }));
         setTimeout(() => stop.abort(new Error('gone')), round % 4);
-        await asked.catch((error: Error) => {
+        await pending.catch((error: Error) => {
           aborted += 1;
           if (error.message !== 'gone') failed.push(error);
         });
@@ -148,8 +148,8 @@ describe('shares', () => {
     for (const writes of [true, false]) {
       const { stop, ended } = occupy('acme', 10, writes);
       await eventually(busy).toBeGreaterThan(0);
-      const other = doWork({ tenant: 'acme', writes: !writes }, () => pool.query(soon));
-      expect((await other).rows).toEqual([{ answer: 1 }]);
+      const opposite = doWork({ tenant: 'acme', writes: !writes }, () => pool.query(soon));
+      expect((await opposite).rows).toEqual([{ answer: 1 }]);
       stop.abort(new Error('enough'));
       await ended;
     }
@@ -189,7 +189,7 @@ describe('shares', () => {
       await ended;
     });
 
-    test('reads that are slow keep nobody waiting', async () => {
+    test('slow reads keep no other tenant waiting', async () => {
       const occupied = [occupy('writer', 1, true), occupy('acme', 1, false), occupy('rival', 1, false)];
       await eventually(busy).toBe(3);
       const bystander = doWork({ tenant: 'bystander', timeLimit: 10_000 }, () => pool.query(soon));
@@ -218,8 +218,8 @@ test('the database ends what a dead process left of a tenant, and lets the proce
 });
 
 test('a connection that was lost is not used again', async () => {
-  const asked = doWork({ tenant: 'acme' }, () => pool.query(forever));
-  const outcome = expect(asked).rejects.toThrow(/terminat/i);
+  const pending = doWork({ tenant: 'acme' }, () => pool.query(forever));
+  const outcome = expect(pending).rejects.toThrow(/terminat/i);
   await eventually(busy).toBe(1);
   await database.pool.query(
     "select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1 and state = 'active'",

@@ -181,7 +181,7 @@ test('a file that cannot be read is named', async () => {
   );
 });
 
-test('a server that does not answer the question is given up', async () => {
+test('a server that closes the connection instead of answering the SSLRequest is an error', async () => {
   const silent = createServer((socket) => socket.end());
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
   const { port } = silent.address() as { port: number };

@@ -34,7 +34,7 @@ test('as many connections are opened and prepared as are kept, once each', async
   await pool.end();
 });
 
-test('a connection that takes the place of a lost one is prepared when its caller has given it back', async () => {
+test('a connection that takes the place of a lost one is prepared when its caller has released it', async () => {
   const { pool, prepared } = openPool(1);
   await pool.warmUp([preparation]);
   const { rows } = await doWork({ tenant: 'acme' }, () =>
@@ -51,11 +51,11 @@ test('a connection that takes the place of a lost one is prepared when its calle
 test('nothing is prepared where no connection is kept, nor behind a pooler', async () => {
   const { pool, prepared } = openPool(0);
   const pooled = createTenantPool(`${database.url}?pooler=transaction`, { kept: 2 });
-  for (const one of [pool, pooled]) {
-    await one.warmUp([preparation]);
-    expect(sizes(one.pools)).toEqual([0, 0]);
-    await ask(one);
-    await one.end();
+  for (const each of [pool, pooled]) {
+    await each.warmUp([preparation]);
+    expect(sizes(each.pools)).toEqual([0, 0]);
+    await ask(each);
+    await each.end();
   }
   expect(prepared()).toBe(0);
 });

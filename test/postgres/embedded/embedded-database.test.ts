@@ -23,30 +23,30 @@ beforeEach(() => {
 
 afterEach(async () => {
   for (const end of endings) await end();
-  // Whoever comes last stops the server, also one that the killed have left running.
+  // The last to leave stops the server, even one that killed processes left running.
   if ((await readPostmasterFile(await cluster())) !== undefined) await (await open()).release();
 });
 
 afterAll(() => removeDataFolder(dataDir));
 
 test('processes that start at once share one server, and the last to leave stops it', async () => {
-  const [one, two, three] = await arriveAtOnce(3);
-  expect(new Set([one.url, two.url, three.url]).size).toBe(1);
+  const [first, second, third] = await arriveAtOnce(3);
+  expect(new Set([first.url, second.url, third.url]).size).toBe(1);
   const pid = await serverPid();
-  for (const member of [two, one]) {
+  for (const member of [second, first]) {
     await member.leave();
-    await ask(three.url);
+    await ask(third.url);
   }
-  await three.leave();
+  await third.leave();
   expect(await serverRuns(pid)).toBe(false);
   expect(await readdir(await cluster())).not.toContain('postmaster.pid');
 });
 
 test('a server whose processes were all killed is found by the next one, which stops it when it leaves', async () => {
-  const [one, two] = await arriveAtOnce(2);
+  const [first, second] = await arriveAtOnce(2);
   const pid = await serverPid();
-  await one.kill();
-  await two.kill();
+  await first.kill();
+  await second.kill();
   const next = await arriveHere();
   expect(await serverPid()).toBe(pid);
   await ask(next.url);
@@ -66,32 +66,32 @@ test('one that leaves while another arrives leaves it a server that answers', as
 
 test('a server that was killed is restarted beside a process that still uses it, at the same address', async () => {
   await keepPort();
-  const one = await arrive();
-  await ask(one.url, 'set synchronous_commit = on; create table kept (n integer)');
+  const first = await arrive();
+  await ask(first.url, 'set synchronous_commit = on; create table kept (n integer)');
   process.kill(await serverPid(), 'SIGKILL');
-  const two = await arriveHere();
-  expect(two.url).toBe(one.url);
-  await ask(one.url, 'select * from kept');
+  const second = await arriveHere();
+  expect(second.url).toBe(first.url);
+  await ask(first.url, 'select * from kept');
 });
 
 test('a process whose server was killed starts it again by itself', async () => {
   await keepPort();
-  const one = await arriveHere();
+  const first = await arriveHere();
   process.kill(await serverPid(), 'SIGKILL');
-  await expect.poll(() => ask(one.url).catch(() => 'away')).toEqual([{ '?column?': 1 }]);
+  await expect.poll(() => ask(first.url).catch(() => 'away')).toEqual([{ '?column?': 1 }]);
 });
 
 test('what a killed server leaves behind in the middle of a long query does not keep the next one from starting', async () => {
-  const one = await arriveHere();
-  const busy = new pg.Client(one.url);
+  const first = await arriveHere();
+  const busy = new pg.Client(first.url);
   busy.on('error', () => {});
   await busy.connect();
   // Computes without ever waiting, so that it does not notice that its server has gone.
   const query = busy.query('select count(*) from generate_series(1, 10000000000)').catch(() => 'ended');
-  await untilActive(one.url, 'generate_series');
+  await untilActive(first.url, 'generate_series');
   process.kill(await serverPid(), 'SIGKILL');
-  const two = await arriveHere();
-  await ask(two.url);
+  const second = await arriveHere();
+  await ask(second.url);
   expect(await query).toBe('ended');
 });
 
@@ -166,7 +166,7 @@ async function writeForServer(name: string, text: string): Promise<void> {
   await chown(path, uid, gid);
 }
 
-/** The next server gets a port that nobody takes while it is gone. */
+/** The next server gets a port that no other program takes while it is gone. */
 async function keepPort(): Promise<void> {
   const { folder } = await findHome(dataDir);
   await writeFile(join(folder, 'port'), `${await ownPort()}\n`);

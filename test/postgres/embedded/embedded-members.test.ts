@@ -67,7 +67,7 @@ async function followScript(dataDir: string, script: Step[]): Promise<void> {
     if (step === 'join twice') present.push(...(await Promise.all([startMember(dataDir), startMember(dataDir)])));
     await Promise.all(present.map(({ url }) => ask(url)));
   }
-  // All leave at once, and one more comes meanwhile, who may be the last.
+  // All leave at once while one more arrives, which may be the last.
   const late = openEmbeddedDatabase({ dataDir, log: () => {}, durability: 'none' });
   await Promise.all(present.map((member) => member.leave()));
   await ask((await late).url);

@@ -36,13 +36,13 @@ test('who waits for a lock gets it when it is released', async () => {
 test('who waits for a lock for five seconds says so, once', async () => {
   const path = join(folder, 'a.lock');
   const first = await takeFileLock(path, 'exclusive');
-  const told = Promise.withResolvers<void>();
+  const notice = Promise.withResolvers<void>();
   let times = 0;
   const waiting = takeFileLock(path, 'exclusive', () => {
     times += 1;
-    told.resolve();
+    notice.resolve();
   });
-  await told.promise;
+  await notice.promise;
   await letOthersWork(300);
   first.release();
   (await waiting).release();

@@ -56,7 +56,7 @@ const scopes = [
   'recorder.change_record',
 ];
 
-/** A role, and a database with its schema `service`, in which nobody else may create. */
+/** A role, and a database with its schema `service`, in which no other role may create. */
 async function plainInstallation(server: SourceServer) {
   const { url } = await createSourceDatabase(server);
   const [role, password] = await createRole(url);
@@ -137,7 +137,7 @@ async function useService(environment: Record<string, string>, client: { clientI
   } finally {
     service.process.kill('SIGTERM');
     const { stderr } = await service.ended;
-    expect(stderr.split('\n').filter((one) => one.includes('"level":"error"'))).toEqual([]);
+    expect(stderr.split('\n').filter((line) => line.includes('"level":"error"'))).toEqual([]);
   }
 }
 
@@ -167,7 +167,7 @@ export function commandTests(server: () => SourceServer): void {
       before: { n },
       after: { n: n + 1 },
     }));
-    await writeFile(file, lines.map((one) => JSON.stringify(one)).join('\n'));
+    await writeFile(file, lines.map((each) => JSON.stringify(each)).join('\n'));
     await run(['import', '--tenant', 'acme', file]);
     await run(['tenant', 'list']);
     await run(['index', 'create', '--sort', 'name']);
@@ -196,25 +196,25 @@ export function commandTests(server: () => SourceServer): void {
   test('where others may create in its schema, or did, the start says so in one line', async () => {
     const { url, role, database } = await plainInstallation(server());
     const as = (sql: string) => onPlainPath(url, (client) => client.query(sql));
-    const told = async () => {
+    const warnings = async () => {
       const lines: string[] = [];
       expect(await fixSearchPath(database, (line) => lines.push(line))).toContain('search_path');
       return lines;
     };
     await as(`alter role ${role} set search_path = service`);
-    expect(await told()).toEqual([]);
+    expect(await warnings()).toEqual([]);
     await as('grant create on schema service to public');
-    expect(await told()).toEqual([expect.stringContaining('revoke create on schema service from public')]);
+    expect(await warnings()).toEqual([expect.stringContaining('revoke create on schema service from public')]);
     await as(`revoke create on schema service from public; create role ${role}_other; grant ${role} to ${role}_other;
     grant create, usage on schema service to ${role}_other; set role ${role}_other;
     create function service.count(x text) returns text return x; reset role`);
-    expect(await told()).toEqual([]);
+    expect(await warnings()).toEqual([]);
     await as(`revoke ${role} from ${role}_other; revoke create on schema service from ${role}_other`);
-    expect(await told()).toEqual([expect.stringContaining(`${role}_other`)]);
+    expect(await warnings()).toEqual([expect.stringContaining(`${role}_other`)]);
     await as(`drop owned by ${role}_other; drop role ${role}_other`);
   });
 
-  test('a path that a pooler leaves as the role has it is used only where nobody else may create in it', async () => {
+  test('a path that a pooler leaves as the role has it is used only where no other role may create in it', async () => {
     const { url, role, database } = await plainInstallation(server());
     const as = (sql: string) => onPlainPath(url, (client) => client.query(sql));
     const path = async (value: string) => {

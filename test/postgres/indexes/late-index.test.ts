@@ -20,7 +20,9 @@ async function state(): Promise<{ valid: boolean; oid: number } | undefined> {
 }
 
 test('an index is built once, by several processes at a time as well', async () => {
-  await Promise.all([buildIndex(database.db, index), buildIndex(database.db, index)].map((one) => one.catch(() => {})));
+  await Promise.all(
+    [buildIndex(database.db, index), buildIndex(database.db, index)].map((build) => build.catch(() => {})),
+  );
   await buildIndex(database.db, index);
   const built = await state();
   expect(built).toMatchObject({ valid: true });

@@ -46,7 +46,7 @@ test('a routine of a shard names the tables and routines of the shard alone', ()
       tables: [],
     });
     const called = [...bodyOf(statement).matchAll(/(?<![\w.])(\w+)\(/g)].map(([, name = '']) => name);
-    expect(called.filter((name) => routines.some((one) => one.name === name))).toEqual([]);
+    expect(called.filter((name) => routines.some((each) => each.name === name))).toEqual([]);
   }
 });
 

@@ -130,7 +130,7 @@ function asSuperuser(url: string): string {
   return superuser.href;
 }
 
-test('a process whose URL leads to a copy from another server is told to end', async () => {
+test('a process is stopped when its URL leads to a copy from another server', async () => {
   await migrateAtOnce(1);
   const watch = await watchSchema(database.url, () => readPackageSchema());
   onTestFinished(() => watch.close());
@@ -140,7 +140,7 @@ test('a process whose URL leads to a copy from another server is told to end', a
   expect(watch).toMatchObject({ late: true, signal: { aborted: true } });
 });
 
-test('a role that does not own the tables is told who is to migrate', async () => {
+test('the error of a role that does not own the tables names the role that has to migrate', async () => {
   const role = `reader_${database.url.slice(-8)}`;
   const superuser = new pg.Client(asSuperuser(database.url));
   await superuser.connect();
