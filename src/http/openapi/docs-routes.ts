@@ -5,7 +5,7 @@ import type { FastifyReply } from 'fastify';
 import { AnnalsError } from '../../core/errors.ts';
 import { packageFolder } from '../../core/package-folder.ts';
 import type { HttpServer } from '../http-server-type.ts';
-import { type Guide, type GuideGroup, Guides, recordsOfDecisions } from './guides.ts';
+import { escapeHtml, type Guide, type GuideGroup, Guides, recordsOfDecisions } from './guides.ts';
 
 /** Only files of this service, no inline scripts or styles. */
 const pagePolicy =
@@ -48,18 +48,6 @@ ${body}
 ${scripts.map((path) => `<script src="${docs}${path}"></script>\n`).join('')}</body>
 </html>
 `;
-}
-
-const entities: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
-export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => entities[character] ?? character);
 }
 
 const hidden = { schema: { hide: true } } as const;

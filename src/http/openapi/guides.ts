@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadPart } from '../../core/package-folder.ts';
-import { escapeHtml } from './docs-routes.ts';
 
 export interface Guide {
   /** The path of its file without `.md`: `operations`, `decisions/house`. */
@@ -248,4 +247,16 @@ export async function renderGuide(
 function cellOf(html: string, tag: 'th' | 'td'): string {
   const name = html === '' ? 'td' : tag;
   return `<${name}>${html}</${name}>`;
+}
+
+const entities: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+export function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => entities[character] ?? character);
 }

@@ -1,8 +1,7 @@
 import type pg from 'pg';
 import { messageOf, OperatorError } from '../../core/errors.ts';
 import { applyRoutines, currentSchema } from '../schema/apply-routines.ts';
-import type { Schema } from '../schema/read-schema.ts';
-import { createForShard } from '../schema/shard-routines.ts';
+import { createForShard, type Schema } from '../schema/read-schema.ts';
 
 /**
  * Applies the schema's routines to a cluster, on all nodes and for all shards. The caller is in a transaction, after

@@ -2,8 +2,13 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { packageFolder } from '../../../src/core/package-folder.ts';
-import { type Routine, readRoutines } from '../../../src/postgres/schema/read-schema.ts';
-import { createForShard, isForShards, preferShardRoutine } from '../../../src/postgres/schema/shard-routines.ts';
+import {
+  createForShard,
+  isForShards,
+  preferShardRoutine,
+  type Routine,
+  readRoutines,
+} from '../../../src/postgres/schema/read-schema.ts';
 import { tablesOf } from '../../support/cluster-faults.ts';
 
 const folder = join(packageFolder(), 'migrations');
