@@ -39,6 +39,8 @@ const defaultStartLimits = {
   request: 10_000,
   /** Milliseconds after which a thread that has not started is ended. */
   thread: 120_000,
+  /** Milliseconds after which a thread that has the request and has not begun its answer is ended. */
+  load: 30_000,
 };
 
 /** A worker thread that answers one request at a time. While idle, it does not keep the process alive. */
@@ -102,6 +104,9 @@ export class Thread<Request, Reply> {
         void this.#started.then(() => {
           // The request may have timed out, and the thread may serve another one.
           if (this.#settle !== settle) return;
+          // From here on a thread that gives no answer ends: a late reply would answer another request.
+          clearTimeout(timer);
+          timer = setTimeout(() => this.#endLate(), this.#startLimits.load);
           try {
             this.#worker.postMessage(request);
           } catch (error) {

@@ -10,7 +10,7 @@ test('a request gives up a thread that starts too slowly; the thread continues a
   const thread = new Thread<{ levels: number; sent?: unknown }, unknown>(
     file,
     { memory: 64 },
-    { request: 1, thread: 60_000 },
+    { request: 1, thread: 60_000, load: 60_000 },
   );
   await expect(thread.ask({ levels: 1 })).rejects.toThrow(ThreadLost);
   expect(thread.ended).toBe(false);
@@ -21,10 +21,21 @@ test('a thread that does not start is ended', async () => {
   const thread = new Thread<{ levels: number; sent?: unknown }, unknown>(
     file,
     { memory: 64 },
-    { request: 60_000, thread: 1 },
+    { request: 60_000, thread: 1, load: 60_000 },
   );
   await expect(thread.ask({ levels: 1 })).rejects.toThrow(ThreadLost);
   expect(thread.ended).toBe(true);
+});
+
+test('a thread that loads for too long is ended: its late reply answers no other request', async () => {
+  const thread = new Thread<{ id: number; loading: number }, number>(
+    new URL('./slow-loading-worker.ts', import.meta.url),
+    { memory: 64 },
+    { request: 60_000, thread: 60_000, load: 1_000 },
+  );
+  await expect(thread.ask({ id: 1, loading: 60_000 })).rejects.toThrow(ThreadLost);
+  expect(thread.ended).toBe(true);
+  await expect(thread.ask({ id: 2, loading: 0 })).rejects.toThrow(ThreadLost);
 });
 
 // Of what is sent, V8 copies level by level, on the stack.
