@@ -40,13 +40,13 @@ export interface BenchDatabase {
 export async function openBenchServer(dataDir = benchFolder): Promise<BenchServer> {
   await mkdir(dataDir, { recursive: true });
   const log = (line: string) => void process.stderr.write(`${line}\n`);
-  const given = process.env.DATABASE_URL;
-  const { url, release } = given
-    ? { url: given, release: async () => {} }
+  const databaseUrl = process.env.DATABASE_URL;
+  const { url, release } = databaseUrl
+    ? { url: databaseUrl, release: async () => {} }
     : await openEmbeddedDatabase({ dataDir, log });
   const query = (statement: string, values?: unknown[]) => onServer(url, statement, values);
   const postmaster = async () => {
-    const file = given ? undefined : await readPostmasterFile((await findHome(dataDir)).cluster);
+    const file = databaseUrl ? undefined : await readPostmasterFile((await findHome(dataDir)).cluster);
     if (file === undefined) throw new Error('there is no embedded server');
     return file.pid;
   };

@@ -12,7 +12,7 @@ import { Counts, environmentOf, Supervised } from '../service.ts';
 import { check } from '../soak/check.ts';
 import { chat, prepareTenant, read, record, write } from '../soak/clients.ts';
 
-// The disk of Annals' database is full for some minutes. Meanwhile an application writes, capture, the relay and the
+// The disk of Annals' database is full for some minutes. An application writes, capture, the relay and the
 // recorder record, and clients call the service. The application must go on, every answer must be honest, and nothing
 // acknowledged may be lost; once there is room again every change must be an entry exactly once. Annals' cluster stands
 // on a tmpfs of its own, so this needs root.

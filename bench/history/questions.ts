@@ -69,10 +69,10 @@ export function questionClasses(now: number): QuestionClass[] {
       return [`actor:~${pattern}`, `actor ~ '${pattern}'`];
     }),
     varied('pattern of 1,000 names', (n) => [`actor:*${lastNames[n % 8]} *`, `actor like '%${lastNames[n % 8]} %'`]),
-    varied('regular expression of 5,000 names', (n) => [`actor:~${most(n)}`, `actor ~ '${most(n)}'`]),
+    varied('regular expression of 5,000 names', (n) => [`actor:~${manyNames(n)}`, `actor ~ '${manyNames(n)}'`]),
     varied('the same with an entity', (n) => [
-      `entity:product actor:~${most(n + 50)}`,
-      `entity = 'product' and actor ~ '${most(n + 50)}'`,
+      `entity:product actor:~${manyNames(n + 50)}`,
+      `entity = 'product' and actor ~ '${manyNames(n + 50)}'`,
     ]),
     varied('one document', (n) => [`entity:order entityId:d${n}`, `entity = 'order' and entity_id = 'd${n}'`]),
     varied('prefix of an id', (n) => [
@@ -172,7 +172,7 @@ export function questionClasses(now: number): QuestionClass[] {
  * Matches 7 of 10 first names and 9 of 10 last digits, some 5,000 of 8,000 names; another pattern for each of 100
  * numbers.
  */
-function most(number: number): string {
+function manyNames(number: number): string {
   const first = Array.from({ length: 7 }, (_, index) => firstNames[(number + index) % 10]);
   return `^(${first.join('|')}) .*[^${Math.floor(number / 10)}]$`;
 }

@@ -36,7 +36,7 @@ interface Row {
   idle: Seen;
   attacked: Seen;
   /** MiB. */
-  memory: { before: number; most: number };
+  memory: { before: number; maximum: number };
   /** Milliseconds of processor time. */
   maxTurn: { before: number; attacked: number };
   /** Milliseconds after the attackers left until no statement of a service ran. */
@@ -83,14 +83,14 @@ async function measure(name: string): Promise<Row> {
   const counts = await answerOf<Record<string, number>>(attackers, 'end');
   await stop(attackers);
   const quiet = await untilQuiet();
-  const most = await memoryAttacked.end();
+  const maximum = await memoryAttacked.end();
   await stop(bystander);
   for (const each of new Set([service, own])) await each.stop();
   return {
     attack,
     idle,
     attacked,
-    memory: { before: before.memory, most },
+    memory: { before: before.memory, maximum },
     maxTurn: { before: before.turn, attacked: turn },
     quiet,
     counts,
@@ -106,9 +106,9 @@ async function start(): Promise<Service> {
 function sampleMemory({ pid }: Service): { end(): Promise<number> } {
   let isOver = false;
   const sampled = (async () => {
-    let most = 0;
-    for (; !isOver; await sleep(50)) most = Math.max(most, memoryOf(pid).now);
-    return most;
+    let maximum = 0;
+    for (; !isOver; await sleep(50)) maximum = Math.max(maximum, memoryOf(pid).now);
+    return maximum;
   })();
   return {
     end() {
@@ -197,7 +197,7 @@ function cellsOf(row: Row): string[] {
     beside(({ errors }) => errors),
     beside(({ chatBegins }) => chatBegins),
     beside(({ exportDone }) => exportDone),
-    `${shown(memory.before)} → ${shown(memory.most)}`,
+    `${shown(memory.before)} → ${shown(memory.maximum)}`,
     `${shown(maxTurn.before)} → ${shown(maxTurn.attacked)}`,
     shown(quiet),
     faultsOf(row).join(', ') || 'yes',
@@ -213,7 +213,7 @@ function faultsOf({ attack, idle, attacked, memory, quiet, counts }: Row): strin
     ...(attacked.p99 > Math.max(100, 10 * idle.p99) ? ['p99'] : []),
     ...((attacked.chatBegins ?? Number.POSITIVE_INFINITY) > 2_000 ? ['chat'] : []),
     ...((attacked.exportDone ?? Number.POSITIVE_INFINITY) > 2_000 ? ['export'] : []),
-    ...(memory.most - memory.before > 256 ? ['memory'] : []),
+    ...(memory.maximum - memory.before > 256 ? ['memory'] : []),
     ...(quiet > 1_000 ? ['quiet'] : []),
   ];
 }

@@ -1,6 +1,6 @@
 import type { FastifyRequest, RouteOptions } from 'fastify';
 import { AnnalsError } from '../core/errors.ts';
-import { consoleTargetOf } from './cors.ts';
+import { consoleTargetOf } from './browser-security.ts';
 import type { HttpServer } from './http-server-type.ts';
 import { pathOf } from './request-head.ts';
 

@@ -1,8 +1,8 @@
 import type { FastifyRequest, RouteOptions } from 'fastify';
 import { AnnalsError } from '../core/errors.ts';
 import { noSuchOperation, nothingAtThisPath } from './allowed-methods.ts';
+import { consoleTargetOf } from './browser-security.ts';
 import { isTenantName } from './chosen-id.ts';
-import { consoleTargetOf } from './cors.ts';
 import {
   AccessTokenFault,
   type ConsoleAccess,

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { AnnalsError } from '../core/errors.ts';
 import { withoutBasePath } from './base-path.ts';
-import { operationOfConsole } from './cors.ts';
+import { operationOfConsole } from './browser-security.ts';
 
 const malformedPaths = new WeakSet<IncomingMessage>();
 

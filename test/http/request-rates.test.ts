@@ -55,14 +55,14 @@ describe('a rate', () => {
         }
       }
       let first = 0;
-      let most = 0;
+      let maximum = 0;
       for (const [last, at] of passedAt.entries()) {
         while ((passedAt[first] ?? 0) < at - 10_000) first += 1;
-        most = Math.max(most, last - first + 1);
+        maximum = Math.max(maximum, last - first + 1);
       }
-      expect(most).toBeLessThanOrEqual(perSecond * 11);
+      expect(maximum).toBeLessThanOrEqual(perSecond * 11);
       // The limit is no lower than the rate, but for what a portion that was not used up loses.
-      expect(most).toBeGreaterThanOrEqual(perSecond * 9.5);
+      expect(maximum).toBeGreaterThanOrEqual(perSecond * 9.5);
     },
   );
 

@@ -16,13 +16,13 @@ import { demoLinkLifetime } from '../../src/cli/commands/demo.ts';
 import { vitalStatementLimit } from '../../src/context/foundation.ts';
 import { readConfig } from '../../src/core/config/config.ts';
 import { maxDetails } from '../../src/core/errors.ts';
-import { maxBatch } from '../../src/core/fairness/batches.ts';
 import {
   maxBytesOfFirstPieces,
   maxBytesOfLongPieces,
   maxBytesUnderWay,
   maxTurnOfPiece,
 } from '../../src/core/fairness/piece-budget.ts';
+import { maxBatch } from '../../src/core/fairness/shared-work.ts';
 import { maxInlineCharacters, maxThreads, maxWaitingCalls, minThreads } from '../../src/core/fairness/threads.ts';
 import {
   defaultSlice,
@@ -79,6 +79,7 @@ import { maxPendingKibibytes } from '../../src/history/upkeep/statistics.ts';
 import { maxViews } from '../../src/history/views/schemas.ts';
 import { defaultBodyLimits } from '../../src/http/body-shares.ts';
 import { maxNameCharacters } from '../../src/http/chosen-id.ts';
+import { checks, maxClientSilence } from '../../src/http/connections.ts';
 import { lookForLateRequests, maxBodyBytes, maxHeadTime, maxRequestTime } from '../../src/http/http-server.ts';
 import {
   maxBodyLevels,
@@ -91,7 +92,6 @@ import { maxHeaderFields, maxRequestLine } from '../../src/http/request-head.ts'
 import { portionTime } from '../../src/http/request-rates.ts';
 import { maxTurnOfRequests } from '../../src/http/request-turns.ts';
 import { requestShares } from '../../src/http/request-work.ts';
-import { checks, maxClientSilence } from '../../src/http/slow-clients.ts';
 import { maxPieceBytes, maxStreamedBytes } from '../../src/pagination/pieces.ts';
 import { maxDescription } from '../../src/postgres/backup/read-backup.ts';
 import { maxEnd } from '../../src/postgres/backup/tar.ts';

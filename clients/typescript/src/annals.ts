@@ -42,7 +42,7 @@ interface CommonOptions {
   /** Sends the requests; left out: the global `fetch`. */
   readonly fetch?: typeof fetch | undefined;
   /**
-   * Waited for every 8 ms while `exact.history` reads a long answer, so that a page stays usable meanwhile; left out:
+   * Waited for every 8 ms while `exact.history` reads a long answer, so that a page stays responsive; left out:
    * an answer is read at once.
    */
   readonly pause?: (() => Promise<void>) | undefined;

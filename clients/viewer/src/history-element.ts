@@ -46,7 +46,7 @@ export interface AnnalsHistoryElement extends HTMLElement {
   pageSize: number;
   /** Offers the list as CSV. The token must allow it with `export`. */
   csv: boolean;
-  /** Reads the list anew. */
+  /** Reloads the list. */
   refresh(): void;
 }
 

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { AnnalsError } from '../../core/errors.ts';
-import { consoleApiPath } from '../../http/cors.ts';
+import { consoleApiPath } from '../../http/browser-security.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import type { Scope } from '../../http/scopes.ts';
 import type { ConsoleKeys, Person } from './ports.ts';

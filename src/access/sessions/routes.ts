@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { AnnalsError } from '../../core/errors.ts';
 import { nothingAtThisPath } from '../../http/allowed-methods.ts';
-import { consoleApiPath } from '../../http/cors.ts';
+import { consoleApiPath } from '../../http/browser-security.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { whileListening } from '../../http/while-listening.ts';
 import { sessionKeyRoutes } from './key-routes.ts';

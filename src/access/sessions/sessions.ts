@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { createBatches } from '../../core/fairness/batches.ts';
+import { createBatches } from '../../core/fairness/shared-work.ts';
 import { doWork, requestLimit } from '../../core/fairness/work.ts';
 import { AccessTokenFault, type Caller, type Credentials, callerOf } from '../../http/credentials.ts';
 import { isScope } from '../../http/scopes.ts';

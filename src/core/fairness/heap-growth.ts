@@ -1,11 +1,10 @@
 import { setFlagsFromString } from 'node:v8';
 
 /**
- * Percent that the heap grows by, at most, before the runtime collects all garbage; 0: the runtime's own choice, up to
- * 300.
+ * Percent that the heap grows by, at most, between two full collections; 0: V8's own choice, up to 300.
  */
 const maxGrowth = 50;
-/** Milliseconds after the last large body, so that not each one changes the setting. */
+/** Milliseconds after the last large body, so that a series of them changes the flag once. */
 const calmAfter = 10_000;
 
 let works = 0;

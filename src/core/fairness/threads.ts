@@ -135,7 +135,7 @@ export const threads = new ThreadPool();
 interface Threaded<Args extends readonly unknown[], Result> {
   (...args: Args): Promise<Result>;
   here(...args: Args): Result;
-  /** For a pool: the call of the function. */
+  /** The call of the function, for a pool. */
   callOf(...args: Args): ThreadCall;
 }
 

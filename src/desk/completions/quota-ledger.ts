@@ -1,4 +1,4 @@
-import { createBatches } from '../../core/fairness/batches.ts';
+import { createBatches } from '../../core/fairness/shared-work.ts';
 import type {
   Decision,
   LedgerBatch,

@@ -35,9 +35,9 @@ interface FirstPaths {
 }
 
 export const firstPaths = threaded(import.meta.url, 'firstPaths', (text: string, maxBytes: number): FirstPaths => {
-  const shortest = cutPaths(text, minLimit);
-  const words = new Map(wordsOfCut(shortest).map((word, place) => [shortest.cut[place], word]));
-  const all = entriesOf(parseJson(shortest.paths));
+  const minimalPaths = cutPaths(text, minLimit);
+  const words = new Map(wordsOfCut(minimalPaths).map((word, place) => [minimalPaths.cut[place], word]));
+  const all = entriesOf(parseJson(minimalPaths.paths));
   let room = maxBytes;
   const end = all.findIndex(([path, sides]) => {
     const word = words.get(path);

@@ -29,7 +29,7 @@ interface OwnEntries {
 
 /**
  * Searches the history of Annals' own objects (configuration, subscriptions, views, budgets, agents, custom types and
- * instances), whose names and values may contain a person whoever made the change.
+ * instances), whose names and values may contain a person, regardless of who made the change.
  */
 export async function findOwnEntries(db: Database, tenant: string, subject: SealedSubject): Promise<OwnEntries> {
   const places: Place[] = [];

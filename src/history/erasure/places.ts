@@ -1,3 +1,5 @@
+// Long because it has a row for each column of the schema; a test compares the two.
+
 /**
  * What an erasure does with a column.
  *

@@ -15,7 +15,7 @@ interface McpOptions {
   isOwnOrigin: (headers: FastifyRequest['headers']) => boolean;
 }
 
-/** A call has a query and few words besides. */
+/** A call has little more than a query. */
 export const maxBodyBytes = 64 * 1024;
 
 /** The codes of JSON-RPC 2.0. */

@@ -76,7 +76,7 @@ const LogState = Type.Object(
         { $id: 'HistoryLogReceipt' },
       ),
       {
-        description: `What was done with the history besides recording it: the newest ${maxReceipts}, newest first. \`annals receipt list\` prints all.`,
+        description: `Operations on the history other than recording: the newest ${maxReceipts}, newest first. \`annals receipt list\` prints all.`,
       },
     ),
     lastCheck: Type.Optional(

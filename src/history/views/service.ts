@@ -121,7 +121,7 @@ function documentOf(
 }
 
 const time = '2026-06-01T00:00:00.000000000+00:00';
-/** A range that takes as many characters and terms of a query as any range can. */
+/** The range with the most characters and terms that a view can have. */
 const maxRange = ` occurredAt:(>="${time}" AND <"${time}")`;
 
 /** Throws validation_violation if the query, alone or with a range, or the range is invalid. */

@@ -1,6 +1,6 @@
 import { type FastifyBaseLogger, fastify, LogController } from 'fastify';
+import { cutOffSlowClients } from '../../http/connections.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
-import { cutOffSlowClients } from '../../http/slow-clients.ts';
 import { cosign, parseCheckpoint } from '../log/checkpoint.ts';
 import type { CheckpointFile } from '../log/checkpoint-file.ts';
 import { emptyRoot, isConsistent } from '../log/merkle.ts';

@@ -28,7 +28,7 @@ export interface Truncate {
   readonly context: string | undefined;
 }
 
-/** Approximate bytes of a change besides its paths. */
+/** Approximate bytes of a change without its paths. */
 const bytesOfChange = 300;
 
 /** Approximate bytes of a step in memory. */

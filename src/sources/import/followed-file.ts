@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { hasCode } from '../../core/errors.ts';
 import { decompressedChunks } from '../../recording/decompress.ts';
 
-/** Maximum bytes of the first line that identify a file besides its inode. */
+/** Maximum bytes of the first line that, with the inode, identify a file. */
 const maxHead = 1024;
 
 const chunkBytes = 64 * 1024;

@@ -12,7 +12,7 @@ export type ImportCounts = Omit<BatchCounts, 'ignored'>;
 /** Limits of a batch; the bytes are approximate. */
 const maxChanges = 2000;
 const maxBytes = 8 * 1024 * 1024;
-/** Approximate bytes of a change besides its paths. */
+/** Approximate bytes of a change without its paths. */
 const bytesOfChange = 200;
 
 /** A tape that grew larger than this is replaced. */

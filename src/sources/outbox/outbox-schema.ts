@@ -52,7 +52,7 @@ const rights = `, granted (name, grantee, privilege, allowed) as (
   select 'the role ${ownerRole} may log in' from pg_roles where rolname = '${ownerRole}' and rolcanlogin
 )`;
 
-// Superusers, the database owner and whoever runs the SQL may read what is captured anyway.
+// Superusers, the database owner and the role that runs the SQL may read what is captured anyway.
 const members = `
   select format('%s is a member of ${ownerRole}', pg_get_userbyid(m.member))
     from pg_auth_members m join pg_roles r on r.oid = m.member join pg_database d on d.datname = current_database()

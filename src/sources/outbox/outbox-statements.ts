@@ -6,7 +6,7 @@ export const foreignCast = `case when exists (select from pg_attribute where att
 
 /** The function called by the triggers, created by the owner of the outbox. */
 export const foreignCastFunction = `-- PostgreSQL converts a value to JSON by its type's cast, whose function would run with the rights of the outbox's owner.
--- Trusted are those who may read all that is captured anyway: superusers, the database owner, whoever runs this SQL.
+-- Trusted are those who may read all that is captured anyway: superusers, the database owner, the role that runs this SQL.
 -- Returns a text that names an untrusted type.
 create or replace function annals.foreign_cast(target regclass) returns text
 language sql stable set search_path = pg_catalog, pg_temp as $annals$

@@ -14,7 +14,7 @@ export const bodyThreadsName = 'bodies of changes at work';
 type BodyToRead = Omit<BodyRequest, 'mapping'>;
 type BodyOutcome = ReadBody | { readonly refusal: RefusalKind; readonly message: string };
 
-/** Reads bodies in threads, so that no other request waits for it. Tenants take turns. */
+/** Reads bodies in threads of their own: one may take 30 s, behind which other calls would wait. Tenants take turns. */
 export class BodyReader {
   readonly #mapping: string | undefined;
   readonly #threads: Pick<ThreadPool, 'call'>;

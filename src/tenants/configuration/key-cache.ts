@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
-import { SharedReading } from '../../core/fairness/batches.ts';
+import { SharedReading } from '../../core/fairness/shared-work.ts';
 
 /**
  * Milliseconds for which a tenant's keys and budgets are cached. A change of them is answered after that time, so that

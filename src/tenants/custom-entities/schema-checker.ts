@@ -14,8 +14,8 @@ export interface SchemaChecker {
 export const maxSchemaCheck = 1_000;
 
 /**
- * Checks documents against tenants' schemas in threads, so that a slow schema delays other tenants' checks by
- * at most the time limit, and other work not at all.
+ * Checks documents against tenants' schemas in threads: a slow schema occupies one for at most the time limit, and
+ * never the event loop.
  */
 export function createSchemaChecker(pool: ThreadPool = threads, timeLimit = maxSchemaCheck): SchemaChecker {
   async function check(schema: string, document?: string): Promise<SchemaReply | 'too slow'> {

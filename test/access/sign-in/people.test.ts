@@ -384,7 +384,7 @@ describe('what is refused', () => {
     const callback = provider.signIn(address);
     for (const path of [pathOf(callback), '/console/oidc']) {
       const answer = await browser.call(path, { method: 'HEAD' });
-      // It is a page of the console, as any other address below it.
+      // The console's page, like any address below /console.
       expect([answer.status, answer.headers.getSetCookie()]).toEqual([200, []]);
     }
     browser.cookie = cookie;

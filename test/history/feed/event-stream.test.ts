@@ -33,7 +33,7 @@ function open(first: Matches, verifyAgain: () => Promise<void> = async () => {},
       else pendingWrites.push(done);
     },
   });
-  let heldBytes = 0;
+  let bufferedBytes = 0;
   const reading = new AbortController();
   reading.signal.addEventListener('abort', () => portions.end());
   const stream = new EventStream({
@@ -44,10 +44,10 @@ function open(first: Matches, verifyAgain: () => Promise<void> = async () => {},
     reading,
     first,
     takeMemory(bytes) {
-      if (heldBytes + bytes > memory) return undefined;
-      heldBytes += bytes;
+      if (bufferedBytes + bytes > memory) return undefined;
+      bufferedBytes += bytes;
       return () => {
-        heldBytes -= bytes;
+        bufferedBytes -= bytes;
       };
     },
   });
@@ -64,7 +64,7 @@ function open(first: Matches, verifyAgain: () => Promise<void> = async () => {},
     },
     taken: () => taken,
     chunks,
-    held: () => heldBytes,
+    held: () => bufferedBytes,
   };
 }
 

@@ -157,18 +157,18 @@ describe('shares', () => {
 
   describe('beside a write', () => {
     let inUse = 0;
-    let most = 0;
+    let maximum = 0;
     const count = (change: number) => () => {
       inUse += change;
-      most = Math.max(most, inUse);
+      maximum = Math.max(maximum, inUse);
     };
 
-    /** The most connections at once while a tenant reads a lot, all of it quick. */
+    /** The maximum connections at once while a tenant reads a lot, all of it quick. */
     async function maxWhileReading(): Promise<number> {
-      most = inUse;
+      maximum = inUse;
       const quick = () => doWork({ tenant: 'acme' }, () => pool.query({ text: 'select pg_sleep(0.002)' }));
       await Promise.all(Array.from({ length: 10 }, quick));
-      return most;
+      return maximum;
     }
 
     beforeAll(async () => {

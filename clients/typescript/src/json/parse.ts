@@ -13,7 +13,7 @@ export function parseJson(text: string): JsonValue {
 }
 
 /**
- * The same in steps of about 500 values, for a text so long that other work must go on meanwhile.
+ * The same in steps of about 500 values, for a text so long that other work must run in between.
  *
  * @example
  * const value = await finishInSlices(parseJsonSteps(text), async () => await scheduler.yield());
@@ -134,7 +134,7 @@ class Reader {
   }
 
   /**
-   * Where a string with escapes stops. A search by pattern would begin anew at each escape, of which there may be
+   * Where a string with escapes stops. A search by pattern would restart at each escape, of which there may be
    * millions.
    */
   #endOfEscaped(from: number): number {

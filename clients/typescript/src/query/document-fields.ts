@@ -30,7 +30,7 @@ export class ValueCondition {
 }
 
 /**
- * Conditions on a value besides equality.
+ * Conditions on a value other than equality.
  *
  * @example
  * changed({ path: 'price.amount', after: value.below(1200) });

@@ -80,7 +80,7 @@ export class Recorder {
 
   /**
    * Waits until everything that was recorded before is committed. The signal ends the wait, and not the sending. So
-   * does `timeout`, which counts anew whenever a change is committed: then it rejects with the error of the last
+   * does `timeout`, which restarts whenever a change is committed: then it rejects with the error of the last
    * attempt.
    */
   async flush({ signal }: { readonly signal?: AbortSignal } = {}): Promise<RecorderCounts> {

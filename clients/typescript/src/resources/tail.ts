@@ -34,7 +34,7 @@ export interface TailParameters {
   readonly onReset?: ((oldest: string) => void) | undefined;
 }
 
-/** What a change of the feed has besides its entry. */
+/** What a change of the feed has in addition to its entry. */
 export type Placed = Pick<FeedChange, 'position' | 'cursor' | 'ref'>;
 
 /** Milliseconds. The service says something every 15 seconds. */

@@ -1,7 +1,7 @@
 import { stringifyJson } from '../json/stringify.ts';
 import type { Repeat } from './retry.ts';
 
-/** What every call takes besides its own parameters. */
+/** What every call takes in addition to its own parameters. */
 export interface CallOptions {
   /** Ends the call, its retries and its waiting. The call rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;

@@ -24,7 +24,7 @@ export interface HistoryProps {
   readonly range: HistoryRange;
   readonly pageSize: number;
   readonly csv: boolean;
-  /** Another number reads the list anew. */
+  /** Another number reloads the list. */
   readonly round: number;
   readonly onProblem: (problem: Problem) => void;
   /** Returns whether the component itself shows the document. */
@@ -174,7 +174,7 @@ function begin(search: Search): Asked {
   return { search, document: undefined, page: 1, newest: undefined, begun: Date.now() };
 }
 
-/** The words of the host serve the search as they are when it begins: that a page hands them over anew asks nothing. */
+/** The words of the host serve the search as they are when it begins: passing them again sends no request. */
 function useQuery({ search, document, begun }: Asked, showsActors: boolean): string {
   const language = useLanguage();
   // biome-ignore lint/correctness/useExhaustiveDependencies: see above.

@@ -109,7 +109,7 @@ export function useChanges(
     document.addEventListener('visibilitychange', act);
     const timer = setTimeout(
       () => {
-        // By the clock it may be too early, if that was put back meanwhile.
+        // By the clock it may be too early, if it was set back.
         isOver = true;
         act();
       },

@@ -11,7 +11,7 @@ const noChoices: Choices = { entities: [], actors: [] };
 
 /**
  * The types and people that most changes of a time have, read one after the other once the list is there. Until they
- * can be read nothing is offered, and each time the list is known anew (`knownAt`) it is tried again.
+ * can be read nothing is offered, and each time the list is reloaded (`knownAt`) it is retried.
  */
 export function useChoices(
   reads: ViewerReads | undefined,
@@ -20,7 +20,7 @@ export function useChoices(
   const [found, setFound] = useState<{ readonly key: string; readonly choices: Choices }>();
   const key = JSON.stringify([q, showsActors]);
   const isMissing = knownAt > 0 && found?.key !== key;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the list that is known anew is the time of another try.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a reloaded list is the occasion to retry.
   useEffect(() => {
     if (reads === undefined || !isMissing) return;
     const ending = new AbortController();

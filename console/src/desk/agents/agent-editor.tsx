@@ -1,3 +1,5 @@
+// Long because it is one form, whose parts share the draft, its faults and the refusal of a save.
+
 import { type Agent, ApiError } from '@annals/client';
 import { useId, useState } from 'preact/hooks';
 import { quoted } from '../../../../src/query/written.ts';

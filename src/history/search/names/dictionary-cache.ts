@@ -1,4 +1,4 @@
-import { SharedReading } from '../../../core/fairness/batches.ts';
+import { SharedReading } from '../../../core/fairness/shared-work.ts';
 import { requestLimit } from '../../../core/fairness/work.ts';
 import { clearOnErasure } from '../../../core/forgetting.ts';
 import type { Statements } from '../../../postgres/statements.ts';

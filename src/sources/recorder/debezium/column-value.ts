@@ -143,9 +143,9 @@ function ofEpoch(value: JsonNode, milliseconds: bigint, parts: bigint, as: 'date
  * decimalText('MDk=', 2); // '123.45'
  */
 function decimalText(base64: string, scale: number): string {
-  const given = Buffer.from(base64, 'base64');
-  let unscaled = given.length === 0 ? 0n : BigInt(`0x${given.toString('hex')}`);
-  if (((given[0] ?? 0) & 0x80) !== 0) unscaled -= 1n << BigInt(given.length * 8);
+  const decoded = Buffer.from(base64, 'base64');
+  let unscaled = decoded.length === 0 ? 0n : BigInt(`0x${decoded.toString('hex')}`);
+  if (((decoded[0] ?? 0) & 0x80) !== 0) unscaled -= 1n << BigInt(decoded.length * 8);
   const digits = (unscaled < 0n ? -unscaled : unscaled).toString();
   const sign = unscaled < 0n ? '-' : '';
   if (scale <= 0) return `${sign}${digits === '0' ? '0' : digits + '0'.repeat(-scale)}`;
