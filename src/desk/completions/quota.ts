@@ -124,7 +124,7 @@ export class Quota implements CallLedger {
         const lease = maxDuration + leaseMargin;
         const isReserved = await this.#ledger.reserveSent(tenant, { ...ledgerRequest, lease });
         state = isReserved ? 'reserved' : 'none';
-        if (!isReserved) this.#supply.isScarce(tenant);
+        if (!isReserved) this.#supply.noteScarce(tenant);
         return isReserved;
       },
       settle: async (end) => (state === 'none' ? { input: 0, output: 0 } : await reserved.settle(end)),
@@ -164,7 +164,7 @@ export class Quota implements CallLedger {
     });
     switch (decision.outcome) {
       case 'reserved':
-        if (call.token === 'shared' && decision.granted === output) this.#supply.isAmple(tenant);
+        if (call.token === 'shared' && decision.granted === output) this.#supply.noteAmple(tenant);
         return { state: 'reserved', reservation: this.#reservation(request, input, decision.granted) };
       case 'free':
         return { state: 'free' };
@@ -243,11 +243,11 @@ class TenantSupply {
     return performance.now() < from ? 'scarce' : 'ample';
   }
 
-  isAmple(tenant: string): void {
+  noteAmple(tenant: string): void {
     if (!this.#ampleFrom.has(tenant)) this.#ampleFrom.set(tenant, 0);
   }
 
-  isScarce(tenant: string): void {
+  noteScarce(tenant: string): void {
     this.#ampleFrom.set(tenant, performance.now() + scarcity);
   }
 }
