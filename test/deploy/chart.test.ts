@@ -128,7 +128,7 @@ test('ports and the paths of probes are those of the service', () => {
   expect(find('Service', allValues).spec.ports.map(({ targetPort }) => targetPort)).toEqual(['http', 'recorder']);
   expect(dockerfile).toContain(`EXPOSE ${port}\n`);
 
-  const routes = read('src/http/health-routes.ts');
+  const routes = read('src/http/health/health-routes.ts');
   const { startupProbe, livenessProbe, readinessProbe } = container ?? {};
   const probed = [startupProbe, livenessProbe, readinessProbe].map((probe) => probe?.httpGet);
   const paths = probed.map((get) => get?.path);

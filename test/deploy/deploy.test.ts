@@ -55,7 +55,7 @@ test('the image, compose.yaml and the health check use one port and a path of th
   expect(dockerfile).toContain(`EXPOSE ${port}\n`);
   expect(compose.services.annals.ports).toEqual([`127.0.0.1:8080:${port}`]);
   const path = /\/health\/\w+/.exec(dockerfile)?.[0];
-  expect(read('src/http/health-routes.ts')).toContain(`'${path}',`);
+  expect(read('src/http/health/health-routes.ts')).toContain(`'${path}',`);
 });
 
 test('what the Dockerfile copies is in the repository and not ignored', () => {

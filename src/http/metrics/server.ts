@@ -1,11 +1,11 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import { type FastifyBaseLogger, fastify, LogController } from 'fastify';
-import { AnnalsError } from '../core/errors.ts';
-import { within } from '../core/fairness/deadline.ts';
-import { contentType, type Metrics } from '../metrics/metrics.ts';
-import { answerMalformedRequest, closeGracefully, cutOffSlowClients } from './connections.ts';
-import { answerErrors } from './error-answers.ts';
-import type { HttpServer } from './http-server-type.ts';
+import { AnnalsError } from '../../core/errors.ts';
+import { within } from '../../core/fairness/deadline.ts';
+import { contentType, type Metrics } from '../../metrics/metrics.ts';
+import { answerMalformedRequest, closeGracefully, cutOffSlowClients } from '../connections.ts';
+import { answerErrors } from '../error-answers.ts';
+import type { HttpServer } from '../http-server-type.ts';
 
 /** Others count as `other`, since clients choose the method. */
 const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
-import { AnnalsError } from '../core/errors.ts';
-import { within } from '../core/fairness/deadline.ts';
-import type { HttpServer } from './http-server-type.ts';
-import { json } from './openapi/answers.ts';
+import { AnnalsError } from '../../core/errors.ts';
+import { within } from '../../core/fairness/deadline.ts';
+import type { HttpServer } from '../http-server-type.ts';
+import { json } from '../openapi/answers.ts';
 
 /** Milliseconds after which the database counts as away. */
 const maxWait = 1_000;
