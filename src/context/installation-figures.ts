@@ -14,7 +14,7 @@ import { readDatabaseSizes } from '../postgres/database-sizes.ts';
 import { readEmbeddedDisk } from '../postgres/embedded/home.ts';
 import { beginSource, connectSource, type Source } from '../postgres/source/source.ts';
 import { WriteProbe } from '../postgres/write-probe.ts';
-import { readSealingLag } from '../proof/log/sealing-figures.ts';
+import { readSealingLag } from '../proof/log/seal-tenants.ts';
 import { countAltered, countSetBack } from '../proof/verify/check-store.ts';
 import { readPositionAge } from '../sources/capture/position.ts';
 import type { CaptureFigures } from '../sources/capture/slot.ts';

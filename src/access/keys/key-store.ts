@@ -7,9 +7,9 @@ import { isScope, mayReadHistory, type Scope } from '../../http/scopes.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { tenantExists } from '../../postgres/tenants/tenants.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
+import { providerNames } from '../../providers/port.ts';
 import { noteAccess } from '../accesses/store.ts';
 import { checkClientName } from '../oauth/client-identity.ts';
-import { checkModels } from './key-models.ts';
 import { hashOfSecret, type KeyText, newKey, writeKey } from './key-text.ts';
 
 interface AccessKeyTable {
@@ -312,4 +312,25 @@ function noSuchScope(scope: string | undefined): AnnalsError {
   return new AnnalsError('validation_violation', `${fault}. It can have: ${keyScopes.join(', ')}.`, {
     details: [{ field: 'scope', message: scope === undefined ? 'must name at least one scope' : `cannot be ${scope}` }],
   });
+}
+
+/** Models per key. */
+export const maxModels = 100;
+const namedModel = new RegExp(`^(?:${providerNames.join('|')})/[^\\s,]{1,256}$`);
+
+/** Throws validation_violation where a key with these scopes cannot have these models. */
+function checkModels(models: readonly string[], scopes: readonly string[]): void {
+  const message = faultOf(models, scopes);
+  if (message === undefined) return;
+  throw new AnnalsError('validation_violation', `The models of a key ${message}.`, {
+    details: [{ field: 'models', message }],
+  });
+}
+
+function faultOf(models: readonly string[], scopes: readonly string[]): string | undefined {
+  if (!scopes.includes('ai.completion_manage')) return 'need the scope ai.completion_manage';
+  if (models.length === 0 || models.length > maxModels) return `must be 1 to ${maxModels}`;
+  return models.every((model) => namedModel.test(model))
+    ? undefined
+    : `must be written as ${providerNames.map((name) => `${name}/…`).join(', ')}`;
 }

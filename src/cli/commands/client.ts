@@ -2,8 +2,7 @@ import { createClient, listClients, revokeClient } from '../../access/oauth/clie
 import { OperatorError } from '../../core/errors.ts';
 import { onlyOperand, parseCommand, runAction } from '../arguments.ts';
 import type { Command, CommandIo } from '../command.ts';
-import { credentialOf, credentialOptions } from '../credential-options.ts';
-import { listOfTenant } from '../list-of-tenant.ts';
+import { credentialOf, credentialOptions, listOfTenant } from '../credential-commands.ts';
 import { withInterruptibleDatabase } from '../with-database.ts';
 
 export const command: Command = {

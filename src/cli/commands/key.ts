@@ -3,8 +3,7 @@ import { durationPattern, millisecondsOf } from '../../core/duration.ts';
 import { OperatorError } from '../../core/errors.ts';
 import { onlyOperand, parseCommand, runAction } from '../arguments.ts';
 import { type Command, type CommandIo, UsageError } from '../command.ts';
-import { credentialOf, credentialOptions, namesOf } from '../credential-options.ts';
-import { listOfTenant } from '../list-of-tenant.ts';
+import { credentialOf, credentialOptions, listOfTenant, namesOf } from '../credential-commands.ts';
 import { withInterruptibleDatabase } from '../with-database.ts';
 
 export const command: Command = {

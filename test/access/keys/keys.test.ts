@@ -1,7 +1,6 @@
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
-import { maxModels } from '../../../src/access/keys/key-models.ts';
-import { createKey, listKeys, revokeKey } from '../../../src/access/keys/key-store.ts';
+import { createKey, listKeys, maxModels, revokeKey } from '../../../src/access/keys/key-store.ts';
 import { keyPattern, newKey, readKey, writeKey } from '../../../src/access/keys/key-text.ts';
 import { readRestriction } from '../../../src/history/search/plan/restriction.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';

@@ -15,8 +15,13 @@ import { forgetSeeds, hashOfLeaf, leavesOf, readLeaves, readTreeSize } from '../
 import { lockProof, readLog, readNodes } from '../../../src/proof/log/log-store.ts';
 import { hashOfRange, rootOf } from '../../../src/proof/log/merkle.ts';
 import { parseVerifierKey } from '../../../src/proof/log/note.ts';
-import { type Sealing, sealPortion, sealTenants, unsealed } from '../../../src/proof/log/seal-tenants.ts';
-import { readSealingLag } from '../../../src/proof/log/sealing-figures.ts';
+import {
+  readSealingLag,
+  type Sealing,
+  sealPortion,
+  sealTenants,
+  unsealed,
+} from '../../../src/proof/log/seal-tenants.ts';
 import { makeProofKey, openSigner } from '../../../src/proof/log/signer.ts';
 import { givePositions, lastPosition, readPlaces } from '../../../src/recording/positions.ts';
 import { readReceipts, writeReceipt } from '../../../src/recording/receipt-store.ts';

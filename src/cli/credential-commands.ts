@@ -1,5 +1,9 @@
 import { readRestriction } from '../history/search/plan/restriction.ts';
-import { UsageError } from './command.ts';
+import type { Database } from '../postgres/database.ts';
+import { parseCommand } from './arguments.ts';
+import { type CommandIo, UsageError } from './command.ts';
+import { requireNamedTenant } from './require-tenant.ts';
+import { withInterruptibleDatabase } from './with-database.ts';
 
 /** The options of commands that create a client or a key. */
 export const credentialOptions = {
@@ -29,4 +33,21 @@ function restrictionOf({ query, hide }: Pick<CredentialValues, 'query' | 'hide'>
 /** The names of a list separated by blanks or commas. */
 export function namesOf(list: string | undefined): string[] | undefined {
   return list?.split(/[ ,]/).filter((name) => name !== '');
+}
+
+/** A command such as `client list --tenant T`, which prints a JSON array. */
+export async function listOfTenant(
+  command: string,
+  args: string[],
+  io: CommandIo,
+  read: (db: Database, tenant: string) => Promise<readonly object[]>,
+): Promise<number> {
+  const { tenant } = parseCommand(command, { args, options: { tenant: { type: 'string' } } }).values;
+  if (tenant === undefined) throw new UsageError(`${command} needs --tenant`);
+  const found = await withInterruptibleDatabase(io, async ({ db }) => {
+    await requireNamedTenant(db, tenant);
+    return await read(db, tenant);
+  });
+  io.answer(JSON.stringify(found, null, 2));
+  return 0;
 }
