@@ -1,11 +1,7 @@
 import { sql } from 'kysely';
 import type pg from 'pg';
-import { countSessions } from '../access/sessions/session-figures.ts';
 import { readDeliveryFigures, readDeliveryLag } from '../delivery/dispatch/delivery-figures.ts';
-import { readOpenJobs } from '../desk/jobs/queue-figures.ts';
-import { readWaiting } from '../desk/mail/mail-figures.ts';
-import { readPendingChanges } from '../history/upkeep/pending.ts';
-import { AgeOfOldest } from '../metrics/age-of-oldest.ts';
+import type { JobType } from '../desk/jobs/job.ts';
 import { type DatabaseFigure, measureDatabase } from '../metrics/database-figures.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { createSideConnection } from '../postgres/connections/side-connection.ts';
@@ -93,7 +89,7 @@ export function measureInstallation(
       {
         names: ['annals_mails_waiting', 'annals_mail_oldest_seconds'],
         async read(set) {
-          const { count, oldest } = await readWaiting(db);
+          const { count, oldest } = await readWaitingMails(db);
           set('annals_mails_waiting', {}, count);
           set('annals_mail_oldest_seconds', {}, oldest);
         },
@@ -223,4 +219,83 @@ function measureBeside(
     },
   });
   return end;
+}
+
+/** The number of active sessions of all tenants, without ended ones that remain for their keys. */
+export async function countSessions(db: Database): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from console_session where expires_at > statement_timestamp() and not for_keys`.execute(
+    db,
+  );
+  return rows[0]?.count ?? 0;
+}
+
+/** The unfinished jobs of all tenants. A running job may also be pausing before a retry. */
+interface OpenJobs {
+  readonly type: JobType;
+  readonly state: 'waiting' | 'running';
+  readonly count: number;
+  /** Seconds since the oldest was queued; 0 without any. */
+  readonly oldest: number;
+}
+
+const jobTypes: readonly JobType[] = ['AGENT_CHAT', 'EXPORT'];
+
+/** The numbers by type and state, from the indexes of open jobs. */
+async function readOpenJobs(db: Database): Promise<OpenJobs[]> {
+  const figures = sql`type, count(*) as count,
+    extract(epoch from clock_timestamp() - min(queued_at))::double precision as oldest`;
+  const { rows: waiting } = await sql<Omit<OpenJobs, 'state'>>`
+    select ${figures} from job where status = 'in_progress' and held_until is null group by type`.execute(db);
+  const { rows: running } = await sql<Omit<OpenJobs, 'state'>>`
+    select ${figures} from job where status = 'in_progress' and held_until is not null group by type`.execute(db);
+  return jobTypes.flatMap((type) => {
+    const ofType = { type, count: 0, oldest: 0 };
+    const find = (rows: typeof waiting) => rows.find((row) => row.type === type);
+    return [
+      { ...ofType, ...find(waiting), state: 'waiting' as const },
+      { ...ofType, ...find(running), state: 'running' as const },
+    ];
+  });
+}
+
+/** The number of waiting mails of all tenants, and the seconds since the oldest was queued: 0 without any. */
+async function readWaitingMails(db: Database): Promise<{ count: number; oldest: number }> {
+  const { rows } = await sql<{ count: number; oldest: number }>`
+    select count(*) as count,
+           coalesce(extract(epoch from clock_timestamp() - min(queued_at)), 0)::double precision as oldest
+      from mail where sent_at is null`.execute(db);
+  return rows[0] ?? { count: 0, oldest: 0 };
+}
+
+interface PendingChanges {
+  readonly tenant: string;
+  readonly changes: number;
+  /** Identifies the oldest row of them. */
+  readonly oldest: number;
+}
+
+/** Reads the changes of all tenants that are not folded yet. Its cost depends on their number alone. */
+async function readPendingChanges(db: Database): Promise<PendingChanges[]> {
+  const { rows } = await sql<PendingChanges>`
+    select tenant, sum(cardinality(ats))::bigint as changes, min(delta) as oldest from change_delta group by tenant`.execute(
+    db,
+  );
+  return rows;
+}
+
+/** Rows of changes have no time of their own, so the age of a row counts from when it was first seen as the oldest. */
+export class AgeOfOldest {
+  #seen = new Map<string, { oldest: number; since: number }>();
+
+  seconds(pending: readonly { tenant: string; oldest: number }[]): number {
+    const now = performance.now();
+    const seen = new Map<string, { oldest: number; since: number }>();
+    for (const { tenant, oldest } of pending) {
+      const before = this.#seen.get(tenant);
+      seen.set(tenant, before?.oldest === oldest ? before : { oldest, since: now });
+    }
+    this.#seen = seen;
+    return Math.max(0, ...[...seen.values()].map(({ since }) => (now - since) / 1000));
+  }
 }

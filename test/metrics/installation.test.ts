@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { AgeOfOldest } from '../../src/metrics/age-of-oldest.ts';
+import { AgeOfOldest } from '../../src/context/installation-figures.ts';
 import { measureConnections } from '../../src/metrics/connections.ts';
 import { Metrics } from '../../src/metrics/metrics.ts';
 import { formatVerifierKey, signatureTypes } from '../../src/proof/log/note.ts';

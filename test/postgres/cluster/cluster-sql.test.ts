@@ -8,11 +8,7 @@ import { faultsOfRoutine, faultsOfStore, type KnownTables, tablesOf } from '../.
 // Reads of all tenants. Only operators, captures and metrics use them, and they fail while a worker is away.
 const allowed = [
   'sources/capture/record-captured.ts',
-  'history/upkeep/pending.ts',
-  'access/sessions/session-figures.ts',
   'postgres/cluster/move-tenant.ts',
-  'desk/jobs/queue-figures.ts',
-  'desk/mail/mail-figures.ts',
   'context/installation-figures.ts',
   'proof/verify/check-store.ts',
   // Once, at the start of a version.
