@@ -7,7 +7,8 @@ begin
   return query
     select coalesce(min(total)::text, '') || E'\x1e' || bool_and(current) || E'\x1e' || count(kind)
              || coalesce(string_agg(
-                  change_page_entry(at, kind, actor, entity_id, name, schema_version, related, paths, erased),
+                  change_page_entry(at, kind, actor, entity_id, name, schema_version, related, paths, erased,
+                                    correlation_id),
                   ''), '')
       from change_read_paths(of_tenant, now, since, before, kinds, actors, entities, names_like, skip, size,
                              max_total, names_since, recent, lineage);

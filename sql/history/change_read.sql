@@ -12,7 +12,7 @@ create function change_read(of_tenant text, now bigint, sinces bigint[], befores
                             actor_sets text[], kind_sets text[], skip bigint, size bigint, names_since xid8,
                             recent bigint, lineage text)
 returns table (total bigint, current boolean, at bigint, sequence bigint, kind bigint, actor bigint, entity_id text,
-               name text, schema_version text, related text, paths text, erased text)
+               name text, schema_version text, related text, paths text, erased text, correlation_id text)
 language plpgsql stable
 -- no sorts: where most entries share a moment, sorting what an index finds by time alone would read all of them for
 -- each row
@@ -67,7 +67,7 @@ begin
     end if;
     return query
       select change_read.total, change_read.current, e.at, e.sequence, e.kind, e.actor, e.entity_id, e.name,
-             e.schema_version, e.related, e.paths, e.erased
+             e.schema_version, e.related, e.paths, e.erased, coalesce(e.correlation::text, e.correlation_text)
         from change_newest(of_tenant, now, some_actors, some_kinds, sinces[i], checkpoint, left_out, wanted,
                            -- twice as long as it takes where entries are spread evenly; not as integers, whose
                            -- product may be too large

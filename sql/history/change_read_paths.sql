@@ -6,7 +6,7 @@ create function change_read_paths(of_tenant text, now bigint, since bigint, befo
                                   actors bigint[], entities text[], names_like text[], skip bigint, size bigint,
                                   max_total bigint, names_since xid8, recent bigint, lineage text)
 returns table (total bigint, current boolean, at bigint, kind bigint, actor bigint, entity_id text,
-               name text, schema_version text, related text, paths text, erased text)
+               name text, schema_version text, related text, paths text, erased text, correlation_id text)
 language plpgsql stable
 -- a row is found by its time and number: see change_read_documents
 set enable_sort = off set enable_incremental_sort = off as $$
@@ -88,7 +88,7 @@ begin
   end if;
   return query
     select total, current, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths,
-           e.erased
+           e.erased, coalesce(e.correlation::text, e.correlation_text)
       from (select) as answer
       left join lateral (
         select one.* from unnest(ats, sequences) as place (at, sequence)

@@ -91,8 +91,10 @@ begin
   for i in 1..actors loop
     if actor_ids[i] is null then
       actor_ids[i] := coalesce(numbers[size + kinds + i], nextval('change_actor_actor_seq'));
-      insert into change_actor (tenant, actor, lookup, name, registered) overriding system value
-        values (of_tenant, actor_ids[i], batch.actor_lookups[i], actor_names[i], this_transaction);
+      insert into change_actor (tenant, actor, lookup, name, actor_id, behalf_name, behalf_id, registered)
+        overriding system value
+        values (of_tenant, actor_ids[i], batch.actor_lookups[i], actor_names[i], batch.actor_ids[i],
+                batch.behalf_names[i], batch.behalf_ids[i], this_transaction);
     end if;
   end loop;
 
@@ -119,10 +121,12 @@ begin
       begin
         insert into change_entry
             (tenant, at, sequence, kind, actor, document, identity, entity_id, name, schema_version, related, paths,
-             marks, context, recorded_by, recorded, recorded_on, path_numbers) overriding system value
+             marks, context, correlation, correlation_text, recorded_by, recorded, recorded_on, path_numbers)
+            overriding system value
           select of_tenant, (e).at, sequences[i], kind_ids[(e).kind], actor_ids[(e).actor], (e).document, (e).identity,
                  (e).entity_id, (e).name, (e).schema_version, (e).related, (e).paths, (e).marks, (e).context,
-                 recorder, this_transaction, placement, coalesce(path_numbers[i]::integer[], (e).path_numbers)
+                 (e).correlation, (e).correlation_text, recorder, this_transaction, placement,
+                 coalesce(path_numbers[i]::integer[], (e).path_numbers)
             from (select unnest(entries) as e, generate_series(1, size) as i) as given;
         places := array(select generate_series(1, size));
       exception when unique_violation then
@@ -135,10 +139,12 @@ begin
     for number in
       insert into change_entry
           (tenant, at, sequence, kind, actor, document, identity, entity_id, name, schema_version, related, paths,
-           marks, context, recorded_by, recorded, recorded_on, path_numbers) overriding system value
+           marks, context, correlation, correlation_text, recorded_by, recorded, recorded_on, path_numbers)
+          overriding system value
         select of_tenant, (e).at, sequences[i], kind_ids[(e).kind], actor_ids[(e).actor], (e).document, (e).identity,
                (e).entity_id, (e).name, (e).schema_version, (e).related, (e).paths, (e).marks, (e).context,
-               recorder, this_transaction, placement, coalesce(path_numbers[i]::integer[], (e).path_numbers)
+               (e).correlation, (e).correlation_text, recorder, this_transaction, placement,
+               coalesce(path_numbers[i]::integer[], (e).path_numbers)
           from (select unnest(entries) as e, generate_series(1, size) as i) as given
           where (e).at >= since
           order by i
@@ -162,7 +168,8 @@ begin
              sum(octet_length((e).entity_id)::bigint + octet_length((e).paths)
                  + coalesce(octet_length((e).name), 0) + coalesce(octet_length((e).schema_version), 0)
                  + coalesce(octet_length((e).related), 0) + coalesce(octet_length((e).marks), 0)
-                 + coalesce(octet_length((e).context), 0)),
+                 + coalesce(octet_length((e).context), 0) + case when (e).correlation is not null then 16 else 0 end
+                 + coalesce(octet_length((e).correlation_text), 0)),
              case when bool_or((e).name is not null)
                then array_agg(case when (e).name is not null then (e).document end) end,
              case when bool_or((e).name is not null) then array_agg((e).name) end,

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { AnnalsError } from '../core/errors.ts';
 import type { PathPattern } from '../core/path-pattern.ts';
-import type { WrittenRestriction } from '../core/written-restriction.ts';
+import type { ShownActors, WrittenRestriction } from '../core/written-restriction.ts';
 import type { Query } from '../query/ast.ts';
 import type { Scope } from './scopes.ts';
 
@@ -138,8 +138,8 @@ export interface Restriction {
   /** Without regular expressions. Joined to the caller's query as a tree. */
   readonly query: Query;
   readonly hide: readonly PathPattern[];
-  /** Whether entries show their actors. */
-  readonly actors: boolean;
+  /** What entries show of who made them. */
+  readonly actors: ShownActors;
 }
 
 /** Throws validation_violation for a query or a path that a restriction cannot have. */

@@ -96,9 +96,9 @@ export class CompositeArray {
     this.#at += 8 + Math.max(0, bytes);
   }
 
-  uuid(value: Uint8Array): void {
-    const at = this.#field(oids.uuid, 16);
-    this.#buffer.set(value, at);
+  uuid(value: Uint8Array | undefined): void {
+    const at = this.#field(oids.uuid, value === undefined ? null : 16);
+    if (value !== undefined) this.#buffer.set(value, at);
   }
 
   int4s(values: readonly number[]): void {
@@ -128,13 +128,13 @@ export class CompositeArray {
     if (this.#length > 0) this.#view.setInt32(this.#begin, this.#at - this.#begin - 4);
   }
 
-  /** Begins a field with this many bytes. Returns their position. */
-  #field(oid: number, bytes: number): number {
-    this.#reserve(8 + bytes);
+  /** Begins a field with this many bytes, or null. Returns their position. */
+  #field(oid: number, bytes: number | null): number {
+    this.#reserve(8 + (bytes ?? 0));
     this.#view.setInt32(this.#at, oid);
-    this.#view.setInt32(this.#at + 4, bytes);
-    this.#at += 8 + bytes;
-    return this.#at - bytes;
+    this.#view.setInt32(this.#at + 4, bytes ?? -1);
+    this.#at += 8 + (bytes ?? 0);
+    return this.#at - (bytes ?? 0);
   }
 
   #reserve(bytes: number): void {
@@ -157,7 +157,7 @@ export const compositeField = {
   ],
   uuid: (value: Uint8Array): CompositeField => [oids.uuid, value],
   int4s: (values: readonly number[]): CompositeField => [int4s, int4Array(values)],
-  texts: (values: readonly string[]): CompositeField => [1009, textArray(values)],
+  texts: (values: readonly (string | null)[]): CompositeField => [1009, textArray(values)],
   uuids: (values: readonly Uint8Array[]): CompositeField => [2951, uuidArray(values)],
 } as const;
 

@@ -12,6 +12,12 @@ export interface RelatedItem {
   entityId: string;
 }
 
+/** A name, an id or both. */
+export interface Person {
+  name?: string;
+  id?: string;
+}
+
 /** A change ready to be recorded. */
 export interface Change {
   /** 16 bytes that, together with `at`, identify the change within its tenant. */
@@ -24,6 +30,14 @@ export interface Change {
   name?: string;
   schemaVersion?: string;
   actor: string;
+  /** Identifies the actor: names change, and several people have the same name. */
+  actorId?: string;
+  /** For whom the actor made the change. */
+  onBehalfOf?: Person;
+  /** What the change belongs to: a request or a transaction. */
+  correlationId?: string;
+  /** The members that Annals derived. They are no content: a repeat with other values is a duplicate. */
+  derived?: { readonly correlationId?: true; readonly actor?: true };
   related: readonly RelatedItem[];
   /** JSON text of the map from path to `{before, after}`. */
   paths: string;
@@ -64,6 +78,8 @@ export interface DocumentChange {
   entityId: string;
   at: number;
   actor: string;
+  actorId?: string | undefined;
+  correlationId?: string | undefined;
   name?: string | undefined;
   schemaVersion?: string | undefined;
   related?: readonly RelatedItem[] | undefined;
@@ -89,6 +105,8 @@ export function changeOfDocuments(document: DocumentChange, maxPathsBytes?: numb
     ...(document.name === undefined ? {} : { name: document.name }),
     ...(document.schemaVersion === undefined ? {} : { schemaVersion: document.schemaVersion }),
     actor: document.actor,
+    ...(document.actorId === undefined ? {} : { actorId: document.actorId }),
+    ...(document.correlationId === undefined ? {} : { correlationId: document.correlationId }),
     related: document.related ?? [],
     ...contentOf(difference),
   };

@@ -11,9 +11,13 @@ interface KindColumns {
   relatedEntities: string[];
 }
 
+/** Of each actor; ids and the person it acted for are null where the change has none. */
 interface ActorColumns {
   lookups: Buffer[];
   names: string[];
+  ids: (string | null)[];
+  behalfNames: (string | null)[];
+  behalfIds: (string | null)[];
 }
 
 /** The distinct related items of each entry. */
@@ -40,7 +44,7 @@ interface EntryColumns {
 
 export function entryColumns(tenant: string, changes: readonly Change[]): EntryColumns {
   const kind: KindColumns = { lookups: [], entities: [], types: [], relatedEntities: [] };
-  const actor: ActorColumns = { lookups: [], names: [] };
+  const actor: ActorColumns = { lookups: [], names: [], ids: [], behalfNames: [], behalfIds: [] };
   const kindPlaces = new Map<string, number>();
   const actorPlaces = new Map<string, number>();
 
@@ -56,10 +60,14 @@ export function entryColumns(tenant: string, changes: readonly Change[]): EntryC
     });
   }
 
-  function placeOfActor(name: string): number {
-    return actorPlaces.getOrInsertComputed(name, () => {
-      actor.names.push(name);
-      return actor.lookups.push(hashOf(name));
+  function placeOfActor(change: Change): number {
+    const key = keyOfActor(change);
+    return actorPlaces.getOrInsertComputed(key, () => {
+      actor.names.push(change.actor);
+      actor.ids.push(change.actorId ?? null);
+      actor.behalfNames.push(change.onBehalfOf?.name ?? null);
+      actor.behalfIds.push(change.onBehalfOf?.id ?? null);
+      return actor.lookups.push(hashOf(key));
     });
   }
 
@@ -67,11 +75,25 @@ export function entryColumns(tenant: string, changes: readonly Change[]): EntryC
     kind,
     actor,
     kinds: changes.map(placeOfKind),
-    actors: changes.map((change) => placeOfActor(change.actor)),
+    actors: changes.map(placeOfActor),
     documents: changes.map((change) => documentHash(change.entityId)),
     relatedItem: relatedColumns(changes),
     path: pathColumns(tenant, changes),
   };
+}
+
+/** Who made a change. */
+type Who = Pick<Change, 'actor' | 'actorId' | 'onBehalfOf'>;
+
+/** The name alone, or all parts after a NUL, which no name has. */
+function keyOfActor({ actor, actorId, onBehalfOf }: Who): string {
+  if (actorId === undefined && onBehalfOf === undefined) return actor;
+  return `\0${JSON.stringify([actor, actorId ?? null, onBehalfOf?.name ?? null, onBehalfOf?.id ?? null])}`;
+}
+
+/** The lookup hash of an actor. */
+export function hashOfActor(who: Who): Buffer {
+  return hashOf(keyOfActor(who));
 }
 
 /** The distinct related entities of a kind. */

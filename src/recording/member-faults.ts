@@ -31,6 +31,16 @@ export function faultOfName(text: string): string | undefined {
   return text.isWellFormed() ? undefined : 'has a lone surrogate';
 }
 
+/** Maximum characters of a correlation id. */
+export const maxCorrelationCharacters = 200;
+
+/** The fault of a correlation id; undefined if there is none. */
+export function faultOfCorrelation(id: string): string | undefined {
+  return isLongerThan(id, maxCorrelationCharacters)
+    ? `has more than ${maxCorrelationCharacters} characters`
+    : faultOfName(id);
+}
+
 /** A text as an entry's name, truncated to the maximum; undefined if it is not valid. */
 export function shownName(text: string | undefined): string | undefined {
   if (text === undefined || !isStorable(text)) return undefined;

@@ -1,5 +1,5 @@
 import { CompiledQuery } from 'kysely';
-import { hashOf, uuidOf } from '../core/text-hash.ts';
+import { uuidOf } from '../core/text-hash.ts';
 import {
   CompositeArray,
   type CompositeField,
@@ -12,7 +12,7 @@ import {
 } from '../postgres/binary-arrays.ts';
 import type { Connection, DatabaseTransaction } from '../postgres/database.ts';
 import type { Change, RecordedBy } from './change.ts';
-import { entryColumns, hashOfKind, relatedEntitiesOf } from './entry-columns.ts';
+import { entryColumns, hashOfActor, hashOfKind, relatedEntitiesOf } from './entry-columns.ts';
 
 interface InsertedEntry {
   at: number;
@@ -25,13 +25,14 @@ export interface BatchInput {
   readonly changes: readonly Change[];
   /** An array of `change_input`. */
   readonly entries: Buffer;
-  /** The fields of `change_batch` before those of the recorder. */
+  /** The fields of `change_batch` before those of the recorder, and after them. */
   readonly shared: readonly CompositeField[];
+  readonly people: readonly CompositeField[];
 }
 
 export function batchInput(tenant: string, changes: readonly Change[]): BatchInput {
   const { kind, actor, kinds, actors, documents, path, relatedItem } = entryColumns(tenant, changes);
-  const array = new CompositeArray(13);
+  const array = new CompositeArray(15);
   for (const [index, change] of changes.entries()) {
     array.begin();
     array.int8(change.at);
@@ -47,6 +48,9 @@ export function batchInput(tenant: string, changes: readonly Change[]): BatchInp
     array.text(change.paths);
     array.text(change.marks);
     array.text(change.context);
+    const isUuid = change.correlationId !== undefined && canonicalUuid.test(change.correlationId);
+    array.uuid(isUuid ? uuidBytes(change.correlationId) : undefined);
+    array.text(isUuid ? undefined : change.correlationId);
   }
   const shared: CompositeField[] = [
     compositeField.uuids(kind.lookups),
@@ -65,7 +69,15 @@ export function batchInput(tenant: string, changes: readonly Change[]): BatchInp
     compositeField.texts(relatedItem.entities),
     compositeField.texts(relatedItem.entityIds),
   ];
-  return { changes, entries: array.end(), shared };
+  const people = [actor.ids, actor.behalfNames, actor.behalfIds].map(compositeField.texts);
+  return { changes, entries: array.end(), shared, people };
+}
+
+/** A UUID as PostgreSQL writes it. */
+const canonicalUuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
+
+function uuidBytes(uuid = ''): Buffer {
+  return Buffer.from(uuid.replaceAll('-', ''), 'hex');
 }
 
 function relatedText({ related }: Change): string | undefined {
@@ -83,7 +95,7 @@ export async function insertEntries(
   transaction: DatabaseTransaction,
   tenant: string,
   now: number,
-  { entries, shared }: BatchInput,
+  { entries, shared, people }: BatchInput,
   recordedBy: RecordedBy,
 ): Promise<{ horizon: number; inserted: InsertedEntry[] | 'all'; hasErased: boolean }> {
   setElementType(entries, await inputType(transaction));
@@ -93,7 +105,14 @@ export async function insertEntries(
     at: number | null;
     identity: string | null;
     has_erased: boolean;
-  }>(CompiledQuery.raw(insertStatement, [tenant, now, entries, composite([...shared, ...recorderFields(recordedBy)])]));
+  }>(
+    CompiledQuery.raw(insertStatement, [
+      tenant,
+      now,
+      entries,
+      composite([...shared, ...recorderFields(recordedBy), ...people]),
+    ]),
+  );
   const [head] = rows;
   const hasErased = head?.has_erased ?? false;
   if (head?.complete) return { horizon: head.horizon, inserted: 'all', hasErased };
@@ -155,7 +174,7 @@ export async function compareEntries(
       int8Array(changes.map(({ at }) => at)),
       uuidArray(changes.map(({ identity }) => identity)),
       uuidArray(changes.map(({ entity, type, related }) => hashOfKind(entity, type, relatedEntitiesOf(related)))),
-      uuidArray(changes.map(({ actor }) => hashOf(actor))),
+      uuidArray(changes.map(hashOfActor)),
       texts(({ entityId }) => entityId),
       texts(({ name }) => name),
       texts(({ schemaVersion }) => schemaVersion),
@@ -163,20 +182,24 @@ export async function compareEntries(
       texts(({ paths }) => paths),
       texts(({ marks }) => marks),
       texts(({ context }) => context),
+      texts(({ correlationId, derived }) => (derived?.correlationId ? undefined : correlationId)),
+      texts(({ actorId, derived }) => (derived?.actor ? actorId : undefined)),
     ]),
   );
   return rows.map((row) => row.same ?? undefined);
 }
 
 const compareStatement = `
-select k.lookup = input.kind_lookup and a.lookup = input.actor_lookup and e.entity_id = input.entity_id
+select k.lookup = input.kind_lookup and (a.lookup = input.actor_lookup or coalesce(a.actor_id = input.id_of_actor, false))
+       and e.entity_id = input.entity_id
        and e.name is not distinct from input.name and e.schema_version is not distinct from input.schema_version
        and e.related is not distinct from input.related and e.paths = input.paths
+       and (input.correlation is null or coalesce(e.correlation::text, e.correlation_text) is not distinct from input.correlation)
        and (e.recorded_by is not distinct from 0
             or e.marks is not distinct from input.marks and e.context is not distinct from input.context) as same
   from unnest($2::bigint[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-              $11::text[], $12::text[]) with ordinality
-    as input (at, identity, kind_lookup, actor_lookup, entity_id, name, schema_version, related, paths, marks, context, place)
+              $11::text[], $12::text[], $13::text[], $14::text[]) with ordinality
+    as input (at, identity, kind_lookup, actor_lookup, entity_id, name, schema_version, related, paths, marks, context, correlation, id_of_actor, place)
   left join change_entry e on e.tenant = $1 and e.at = input.at and e.identity = input.identity
   left join change_kind k on k.tenant = e.tenant and k.kind = e.kind
   left join change_actor a on a.tenant = e.tenant and a.actor = e.actor

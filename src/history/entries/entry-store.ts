@@ -15,6 +15,11 @@ export interface EntryRow {
   schemaVersion: string | null;
   /** Undefined if the caller does not see it. */
   actor?: string;
+  /** Of these four null or undefined: unknown, or not shown to the caller. */
+  actorId?: string | null | undefined;
+  onBehalfOfName?: string | null | undefined;
+  onBehalfOfId?: string | null | undefined;
+  correlationId?: string | null | undefined;
   related: string | null;
   paths: string;
   /** What was erased of it, as the JSON text of an array; null or left out: nothing. */
@@ -58,8 +63,11 @@ export interface PageOfEntries {
   pieces?: AsyncIterable<EntryRow[]>;
 }
 
+/** The correlation id of an entry `e`. */
+export const correlationColumn = 'coalesce(e.correlation::text, e.correlation_text)';
 const entryColumns = `e.at, k.type, k.entity, e.entity_id as "entityId", e.name, e.schema_version as "schemaVersion",
-  a.name as actor, e.related, e.paths, e.erased`;
+  a.name as actor, a.actor_id as "actorId", a.behalf_name as "onBehalfOfName", a.behalf_id as "onBehalfOfId",
+  ${correlationColumn} as "correlationId", e.related, e.paths, e.erased`;
 /** How an entry `e` was recorded, as JSON text. */
 export const recordedByColumn = `case when e.recorded_by is null then '{"way":"import"}' when e.recorded_by = 1 then '{"way":"service"}'
   else (select json_strip_nulls(json_build_object('way', r.way, 'by', r.name, 'iss', r.issuer, 'sub', r.subject))::text
@@ -88,6 +96,7 @@ export async function readEntries(
   // PostgreSQL knows the lengths without the texts, so a text that is too long is not read.
   const { rows } = await statements.query<EntryRow & { fits: boolean } & Partial<Circumstances>>({
     text: `select found.at, found.type, found.entity, found."entityId", found.name, found."schemaVersion", found.actor, found.erased,
+                  found."actorId", found."onBehalfOfName", found."onBehalfOfId", found."correlationId",
                   ${withContext ? 'found.context, found."recordedBy", ' : ''}${withIdentity ? 'found.identity, ' : ''}found.fits, case when found.fits then found.related end as related,
                   case when found.fits then found.paths end as paths
              from (

@@ -23,13 +23,23 @@ export function entryText(entry: EntryRow): string {
   if (name !== null) text += `,"name":${JSON.stringify(name)}`;
   text += `,"paths":${entry.paths}`;
   if (schemaVersion !== null) text += `,"schemaVersion":${JSON.stringify(schemaVersion)}`;
-  if (actor !== undefined) text += `,"actor":${nameText(actor)}`;
+  if (actor !== undefined) text += `,"actor":${nameText(actor)}${whoText(entry)}`;
   text += `,"related":${entry.related ?? '[]'}${circumstancesText(entry.circumstances)}`;
   if (entry.erased) text += `,"erased":${entry.erased}`;
   if (ref !== undefined) text += `,"ref":"${ref}"`;
   if (cut !== undefined) text += `,"cut":${JSON.stringify(cut)}`;
   if (position !== undefined) text += `,"position":${position},"cursor":"${cursor}"`;
   return `${text}}`;
+}
+
+/** The members after `actor`, each left out where the entry has none. */
+function whoText({ actorId, onBehalfOfName, onBehalfOfId, correlationId }: EntryRow): string {
+  let text = actorId == null ? '' : `,"actorId":${nameText(actorId)}`;
+  if (onBehalfOfName != null || onBehalfOfId != null) {
+    const [name, id] = [onBehalfOfName ?? undefined, onBehalfOfId ?? undefined];
+    text += `,"onBehalfOf":${JSON.stringify({ name, id })}`;
+  }
+  return correlationId == null ? text : `${text},"correlationId":${JSON.stringify(correlationId)}`;
 }
 
 /** Most pages have the same entity types and actors, so their JSON texts are cached. */

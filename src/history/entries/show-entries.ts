@@ -42,10 +42,11 @@ async function permittedOf(
 ): Promise<EntryRow[]> {
   const texts = rows.map((row) => row.paths);
   const paths = await hideValues(texts, hide);
-  return rows.map(({ actor, ...row }, index) => ({
+  return rows.map(({ actor, actorId, onBehalfOfName, onBehalfOfId, correlationId, ...row }, index) => ({
     ...row,
     paths: paths[index] ?? '{}',
     ...(actors && { actor }),
+    ...(actors === 'all' && { actorId, onBehalfOfName, onBehalfOfId, correlationId }),
   }));
 }
 

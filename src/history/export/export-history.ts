@@ -108,7 +108,7 @@ async function open(
   const query = queryAt(tenant, parseOwnQuery(q, restriction), askedAt, restriction);
   const since = resume?.since ?? Math.max(query.from, horizon);
   const search = await searchFor(transaction, query, { since, dictionary, regexes });
-  const { hide, actors } = restriction ?? { hide: [], actors: true };
+  const { hide, actors } = restriction ?? { hide: [], actors: 'all' as const };
   await openLines(transaction, search, { format, withContext, inParts: hide.length > 0, actors, resume });
   return { of: { snapshot: resume?.snapshot ?? snapshot, placement, since }, resumed: resume !== undefined };
 }

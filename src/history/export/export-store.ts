@@ -1,7 +1,8 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { ExportFormat, ExportSnapshot } from '../../core/export-history.ts';
+import type { ShownActors } from '../../core/written-restriction.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
-import { type Place, recordedByColumn } from '../entries/entry-store.ts';
+import { correlationColumn, type Place, recordedByColumn } from '../entries/entry-store.ts';
 import type { Search } from '../search/search.ts';
 import { found, runSearch } from '../search/search-store.ts';
 
@@ -13,14 +14,28 @@ interface Lines {
 
 /** The fields of a CSV line (RFC 4180), in this order. */
 const csvColumns = ['at', 'type', 'entity', 'entityId', 'name', 'schemaVersion', 'actor', 'related', 'paths'] as const;
+/** After those of a job with context. Empty for a reader who does not see them. */
+const whoColumns = ['actorId', 'onBehalfOfName', 'onBehalfOfId', 'correlationId'] as const;
 
 export function csvHead(withContext = false): string {
-  return `${[...csvColumns, ...(withContext ? ['context', 'recordedBy'] : [])].join(',')}\r\n`;
+  return `${[...csvColumns, ...(withContext ? ['context', 'recordedBy'] : []), ...whoColumns].join(',')}\r\n`;
 }
 
 const at = sql`to_char(timestamp 'epoch' + e.at * interval '1 millisecond', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
 const nothing = sql`''`;
+
+const correlation = sql.raw(correlationColumn);
+const ndjsonWho = sql`(coalesce(',"actorId":' || to_json(a.actor_id)::text, '')
+    || case when coalesce(a.behalf_name, a.behalf_id) is null then ''
+         else ',"onBehalfOf":' || json_strip_nulls(json_build_object('name', a.behalf_name, 'id', a.behalf_id))::text end
+    || coalesce(',"correlationId":' || to_json(${correlation})::text, ''))`;
+const csvWho = sql.join(
+  [sql`a.actor_id`, sql`a.behalf_name`, sql`a.behalf_id`, correlation].map(
+    (column) => sql`',' || coalesce(csv_field(${column}), '')`,
+  ),
+  sql` || `,
+);
 
 interface LineParts {
   readonly before: RawBuilder<unknown>;
@@ -29,23 +44,23 @@ interface LineParts {
 }
 
 // The same texts as the endpoint's. The database writes the lines, so that this work blocks no other request.
-const ndjsonLine = (circumstances: RawBuilder<unknown>, actors: boolean): LineParts => ({
+const ndjsonLine = (circumstances: RawBuilder<unknown>, actors: ShownActors): LineParts => ({
   before: sql`
   '{"at":"' || ${at} || '","type":"' || k.type || '","entity":' || to_json(k.entity)::text
     || ',"entityId":' || to_json(e.entity_id)::text || coalesce(',"name":' || to_json(e.name)::text, '') || ',"paths":'`,
   paths: sql`e.paths`,
   after: sql`coalesce(',"schemaVersion":' || to_json(e.schema_version)::text, '')
-    || ${actors ? sql`',"actor":' || to_json(a.name)::text` : nothing} || ',"related":' || coalesce(e.related, '[]') || ${circumstances}
+    || ${actors ? sql`',"actor":' || to_json(a.name)::text` : nothing}${actors === 'all' ? sql` || ${ndjsonWho}` : sql``} || ',"related":' || coalesce(e.related, '[]') || ${circumstances}
     || coalesce(',"erased":' || e.erased, '') || E'}\n'`,
 });
 
-const csvLine = (circumstances: RawBuilder<unknown>, actors: boolean): LineParts => ({
+const csvLine = (circumstances: RawBuilder<unknown>, actors: ShownActors): LineParts => ({
   before: sql`
   csv_field(${at}) || ',' || csv_field(k.type) || ',' || csv_field(k.entity) || ',' || csv_field(e.entity_id) || ','
     || coalesce(csv_field(e.name), '') || ',' || coalesce(csv_field(e.schema_version), '') || ',' || ${actors ? sql`csv_field(a.name)` : nothing}
     || ',' || csv_field(coalesce(e.related, '[]')) || ','`,
   paths: sql`csv_field(e.paths)`,
-  after: sql`${circumstances} || E'\r\n'`,
+  after: sql`${circumstances} || ${actors === 'all' ? csvWho : sql`',,,,'`} || E'\r\n'`,
 });
 
 const wholeLine = ({ before, paths, after }: LineParts) => sql`${before} || ${paths} || ${after}`;
@@ -61,7 +76,7 @@ interface LineOptions {
   format: ExportFormat;
   withContext: boolean | undefined;
   inParts: boolean;
-  actors: boolean;
+  actors: ShownActors;
   /** Continues after the place that an earlier attempt reached. */
   resume?: (ExportSnapshot & { after: Place }) | undefined;
 }

@@ -143,8 +143,11 @@ async function* csvText({ entries, pieces }: PageOfEntries): AsyncGenerator<stri
   yield part;
 }
 
-function csvLine({ at, type, entity, entityId, name, schemaVersion, actor, related, paths }: EntryRow): string {
+function csvLine(entry: EntryRow): string {
+  const { at, type, entity, entityId, name, schemaVersion, actor, related, paths } = entry;
+  const { actorId, onBehalfOfName, onBehalfOfId, correlationId } = entry;
   const fields = [timeText(at), type, entity, entityId, name, schemaVersion, actor, related ?? '[]', paths];
+  fields.push(actorId, onBehalfOfName, onBehalfOfId, correlationId);
   return `${fields.map(csvField).join()}\r\n`;
 }
 

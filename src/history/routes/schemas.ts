@@ -21,6 +21,18 @@ const RelatedItem = Type.Object(
   { $id: 'RelatedItem' },
 );
 
+const Person = Type.Object(
+  {
+    name: Type.Optional(Type.String({ description: 'A display name.' })),
+    id: Type.Optional(Type.String({ description: 'The identifier.' })),
+  },
+  {
+    $id: 'Person',
+    description:
+      'For whom the actor made the change, if known: support for a customer, say. It has at least one member.',
+  },
+);
+
 const RecordedBy = Type.Object(
   {
     way: Type.Union(['service', 'import', 'recorder', 'capture', 'relay'].map((way) => Type.Literal(way))),
@@ -51,6 +63,15 @@ export const ChangelogChangeItem = Type.Object(
     }),
     schemaVersion: Type.Optional(Type.String({ description: 'The version of the format of the document, if known.' })),
     actor: Type.String({ description: 'Who made the change: a name, or `system`, `external`, `unknown`.' }),
+    actorId: Type.Optional(
+      Type.String({ description: 'Identifies the actor, if known: names change, and people share them.' }),
+    ),
+    onBehalfOf: Type.Optional(Person),
+    correlationId: Type.Optional(
+      Type.String({
+        description: 'Changes of one request or one transaction have the same. It groups them and proves nothing.',
+      }),
+    ),
     related: Type.Array(RelatedItem, { description: 'The documents that this change concerns.' }),
     context: Type.Optional(
       Type.Record(Type.String(), Type.Unknown(), {

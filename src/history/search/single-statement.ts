@@ -186,7 +186,7 @@ interface PageRow {
  */
 const separator = '\u001e';
 const partsOfHead = 3;
-const partsOfEntry = 9;
+const partsOfEntry = 10;
 
 function pageOf([row]: readonly PageRow[], dictionary: Dictionary, plan: PlanName): PageRead {
   if (row === undefined) throw new Error('a page came without its total');
@@ -220,6 +220,10 @@ function entryOf(parts: readonly string[], first: number, dictionary: Dictionary
     name: textOrNull(part(4)),
     schemaVersion: textOrNull(part(5)),
     actor: actor.name,
+    ...(actor.actorId !== undefined && { actorId: actor.actorId }),
+    ...(actor.onBehalfOfName !== undefined && { onBehalfOfName: actor.onBehalfOfName }),
+    ...(actor.onBehalfOfId !== undefined && { onBehalfOfId: actor.onBehalfOfId }),
+    ...(part(9) !== '' && { correlationId: part(9) }),
     related: part(6) === '' ? null : part(6),
     paths: part(7),
     ...(part(8) !== '' && { erased: part(8) }),

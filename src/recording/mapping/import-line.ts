@@ -14,11 +14,18 @@ import {
 } from '../../core/json/tape.ts';
 import { compactText, decodedString } from '../../core/json/text.ts';
 import { mask } from '../../core/sealing.ts';
-import { type Change, type ChangeType, contentOf, differenceOfChange, type RelatedItem } from '../change.ts';
+import {
+  type Change,
+  type ChangeType,
+  contentOf,
+  differenceOfChange,
+  type Person,
+  type RelatedItem,
+} from '../change.ts';
 import { identityOfId, identityOfLine, identityOfRepeatedLine } from '../identity.ts';
 import { importTime } from '../import-time.ts';
 import { markMaskedDifferences, maxMaskedPath, maxMaskedPaths } from '../masked-differences.ts';
-import { faultOfContext, faultOfName } from '../member-faults.ts';
+import { faultOfContext, faultOfCorrelation, faultOfName } from '../member-faults.ts';
 import type { Occurrences } from '../occurrences.ts';
 import { PathsTooLargeError } from '../path-list.ts';
 import { applyRules, compileMasks, compileRules } from './apply-rules.ts';
@@ -30,8 +37,8 @@ export type ImportedLine =
   | {
       kind: 'change';
       change: Change;
-      /** Whether the line has an identity and an actor. */
       hasId: boolean;
+      /** Whether the line says who made the change: `actor`, `actorId` or `onBehalfOf`. */
       hasActor: boolean;
     }
   | { kind: 'unchanged' }
@@ -47,10 +54,12 @@ export const typeOfOp: ReadonlyMap<string, ChangeType> = new Map([
 ]);
 
 /** The members of a change (contract 6), `masked` included. */
-const memberNames = 'op entity entityId at id name actor schemaVersion related context before after masked';
+const memberNames =
+  'op entity entityId at id name actor actorId onBehalfOf correlationId schemaVersion related context before after masked';
 export const changeMembers: ReadonlySet<string> = new Set(memberNames.split(' '));
 
 const relatedMembers: ReadonlySet<string> = new Set(['entity', 'entityId']);
+const personMembers: ReadonlySet<string> = new Set(['name', 'id']);
 
 /** Reasons truncate longer member names. */
 const maxShownName = 200;
@@ -104,6 +113,9 @@ function changeOfLine(
   const name = members.optionalName('name');
   const namedActor = members.optionalName('actor');
   const actor = namedActor ?? 'unknown';
+  const actorId = members.optionalName('actorId');
+  const onBehalfOf = personOf(tape, members.get('onBehalfOf'));
+  const correlationId = correlationOf(members.optionalName('correlationId'));
   const schemaVersion = members.optionalName('schemaVersion');
   const related = relatedItems(tape, members.list('related'));
   const ofEntity = rules.get(entity);
@@ -118,10 +130,18 @@ function changeOfLine(
   if (difference === undefined) return { kind: 'unchanged' };
   const identity = id === undefined ? identityAmongEqualLines(line, occurrences) : identityOfId(id);
   const change: Change = { identity, at, type, entity, entityId, actor, related, ...contentOf(difference) };
+  if (actorId !== undefined) change.actorId = actorId;
+  if (onBehalfOf !== undefined) change.onBehalfOf = onBehalfOf;
+  if (correlationId !== undefined) change.correlationId = correlationId;
   if (name !== undefined) change.name = name;
   if (schemaVersion !== undefined) change.schemaVersion = schemaVersion;
   if (context !== undefined) change.context = context;
-  return { kind: 'change', change, hasId: id !== undefined, hasActor: namedActor !== undefined };
+  return {
+    kind: 'change',
+    change,
+    hasId: id !== undefined,
+    hasActor: (namedActor ?? actorId ?? onBehalfOf) !== undefined,
+  };
 }
 
 function identityAmongEqualLines(line: Buffer, occurrences: Occurrences | undefined): Buffer {
@@ -138,6 +158,22 @@ function relatedItems(tape: JsonTape, items: readonly number[]): RelatedItem[] {
     members.refuseOthers(relatedMembers);
     return related;
   });
+}
+
+function personOf(tape: JsonTape, person: JsonNode | undefined): Person | undefined {
+  if (person === undefined || firstByte(tape, person.node) === nullByte) return undefined;
+  if (firstByte(tape, person.node) !== braceByte) throw new Rejection('"onBehalfOf" is no object');
+  const members = new Members(tape, person.node, 'person', 'onBehalfOf.');
+  const [name, id] = [members.optionalName('name'), members.optionalName('id')];
+  members.refuseOthers(personMembers);
+  if (name === undefined && id === undefined) throw new Rejection('"onBehalfOf" has neither name nor id');
+  return { ...(name !== undefined && { name }), ...(id !== undefined && { id }) };
+}
+
+function correlationOf(id: string | undefined): string | undefined {
+  const fault = id === undefined ? undefined : faultOfCorrelation(id);
+  if (fault !== undefined) throw new Rejection(`"correlationId" ${fault}`);
+  return id;
 }
 
 /** The paths of masked values that differ, according to the sender. */
@@ -233,7 +269,7 @@ export interface RecordingClient {
 }
 
 export const otherTenant = 'is mapped to another tenant than that of the path';
-const noActorScope = '"actor" needs the scope recorder.actor_set';
+const noActorScope = '"actor", "actorId" and "onBehalfOf" need the scope recorder.actor_set';
 
 /** Applies a client's rights to its line, also on a retry. `identity`: identifies a line without an `id`. */
 export function changeOfClient(read: ImportedLine, client: RecordingClient, identity?: Uint8Array): ImportedLine {
@@ -260,7 +296,8 @@ export const operations: Record<ChangeType, string> = { create: 'insert', update
  */
 export function lineOfChange(change: Change, sides: string, id?: string): string {
   const parsed = parseJson(sides);
-  const { type, entity, entityId, name, actor, schemaVersion, related, context } = change;
+  const { type, entity, entityId, name, actor, actorId, onBehalfOf, schemaVersion, related, context } = change;
+  const { correlationId } = change;
   return objectText([
     ['id', id && JSON.stringify(id)],
     ['op', JSON.stringify(operations[type])],
@@ -269,6 +306,9 @@ export function lineOfChange(change: Change, sides: string, id?: string): string
     ['at', JSON.stringify(new Date(change.at).toISOString())],
     ['name', name && JSON.stringify(name)],
     ['actor', JSON.stringify(actor)],
+    ['actorId', actorId && JSON.stringify(actorId)],
+    ['onBehalfOf', onBehalfOf && JSON.stringify(onBehalfOf)],
+    ['correlationId', correlationId && JSON.stringify(correlationId)],
     ['schemaVersion', schemaVersion && JSON.stringify(schemaVersion)],
     ['related', related.length === 0 ? undefined : JSON.stringify(related)],
     ['context', context],

@@ -196,7 +196,7 @@ describe('the actor', () => {
     const plain = change();
     const body = lines(plain, change({ actor: 'system' }), change({ actor: 'Plain shop' }), change({ actor: null }));
     const answer = await post(body, { token: withoutActor });
-    const reason = '"actor" needs the scope recorder.actor_set';
+    const reason = '"actor", "actorId" and "onBehalfOf" need the scope recorder.actor_set';
     expect(await answer.json()).toMatchObject({
       recorded: 2,
       rejected: [

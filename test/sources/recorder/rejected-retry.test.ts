@@ -86,7 +86,7 @@ test('an actor that the client may not set is not recorded by a retry, until the
   const client = await clientOf();
   const changes = [change({ actor: 'system' }), change({ actor: 'Jane' })];
   for (const rejectedChange of changes) await client.post(rejectedChange);
-  const noScope = '"actor" needs the scope recorder.actor_set';
+  const noScope = '"actor", "actorId" and "onBehalfOf" need the scope recorder.actor_set';
   expect(await rejected('retry')).toMatchObject({ code: 1, answers: [{ read: 2, recorded: 0, rejected: 2 }] });
   const { answers } = await rejected('list');
   expect(answers).toEqual(

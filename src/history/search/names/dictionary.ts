@@ -53,9 +53,13 @@ export interface Kind {
   readonly relatedEntities: readonly string[];
 }
 
+/** Who made changes. Everything but the name may be missing. */
 export interface Actor {
   readonly id: number;
   readonly name: string;
+  readonly actorId?: string | undefined;
+  readonly onBehalfOfName?: string | undefined;
+  readonly onBehalfOfId?: string | undefined;
 }
 
 /**

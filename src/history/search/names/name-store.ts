@@ -34,7 +34,8 @@ export async function readNames(
        select pg_snapshot_xmin(pg_current_snapshot()) as since, change_lineage($1) as lineage,
               case when change_lineage($1) = $3 then $2::text::xid8 else '0'::xid8 end as unknown_since
      ), extent as materialized (
-       select coalesce(sum(octet_length(n.name) + $4), 0)::bigint as bytes
+       select coalesce(sum(octet_length(n.name) + coalesce(octet_length(n.actor_id), 0) + coalesce(octet_length(n.behalf_name), 0)
+                           + coalesce(octet_length(n.behalf_id), 0) + $4), 0)::bigint as bytes
          from snapshot s join change_actor n on n.tenant = $1 and n.registered >= s.unknown_since
      )
      select s.since, s.lineage, extent.bytes, n.recent, n.kinds, n.actors
@@ -45,10 +46,14 @@ export async function readNames(
                 null as actors, count(*) filter (where k.registered >= s.since) as recent, -1::bigint as batch
            from change_kind k where k.tenant = $1 and k.registered >= s.unknown_since
          union all
-         select null, json_agg(json_build_array(a.actor, a.name) order by a.actor)::text,
+         select null, json_agg(case when a.has_name_alone then json_build_array(a.actor, a.name)
+                                    else json_build_array(a.actor, a.name, a.actor_id, a.behalf_name, a.behalf_id) end
+                               order by a.actor)::text,
                 count(*) filter (where a.registered >= s.since), a.batch
            from (
-             select c.actor, c.name, c.registered, (row_number() over (order by c.actor) - 1) / ${namesAtOnce} as batch
+             select c.actor, c.name, c.actor_id, c.behalf_name, c.behalf_id, c.registered,
+                    coalesce(c.actor_id, c.behalf_name, c.behalf_id) is null as has_name_alone,
+                    (row_number() over (order by c.actor) - 1) / ${namesAtOnce} as batch
                from change_actor c where c.tenant = $1 and c.registered >= s.unknown_since
            ) as a
            where extent.bytes <= $5
@@ -71,10 +76,24 @@ export async function readNames(
     for (const [id, entity, type, relatedEntities] of parsed<[number, string, string, string[]]>(row.kinds)) {
       kinds.push({ id, entity, type, relatedEntities });
     }
-    for (const [id, name] of parsed<[number, string]>(row.actors)) actors.push({ id, name });
+    for (const actor of parsed<ActorRow>(row.actors)) actors.push(actorOf(actor));
   }
   const recent = rows.reduce((sum, row) => sum + (row.recent ?? 0), 0);
   return { since: head.since, lineage: head.lineage, recent, kinds, actors, bytes: head.bytes };
+}
+
+type ActorRow = [id: number, name: string, ...of: (string | null)[]];
+
+function actorOf([id, name, actorId, onBehalfOfName, onBehalfOfId]: ActorRow): Actor {
+  // Most actors have a name alone, and there may be millions.
+  if (actorId === undefined) return { id, name };
+  return {
+    id,
+    name,
+    actorId: actorId ?? undefined,
+    onBehalfOfName: onBehalfOfName ?? undefined,
+    onBehalfOfId: onBehalfOfId ?? undefined,
+  };
 }
 
 function parsed<Row>(text: string | null): Row[] {

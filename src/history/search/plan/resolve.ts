@@ -4,6 +4,7 @@ import { compileMatcher } from '../../../query/match.ts';
 import type { RegexBudget, RegexMatcherPool } from '../../../query/regex-pool.ts';
 import type { Dictionary } from '../names/dictionary.ts';
 import type { PathNames } from '../names/path-name-store.ts';
+import { type ActorField, matchActors } from './actor-terms.ts';
 import type { ChangeTerm, Expression, NameTerm, PathMatcher, ResolvedMatcher } from './expression.ts';
 import type { IdField, IdMatches } from './id-patterns.ts';
 import { pathCandidates } from './path-candidates.ts';
@@ -101,6 +102,10 @@ async function resolveMatch(term: Match, resolver: Resolver): Promise<Expression
       const names = () => actors.map((actor) => actor.name);
       return { kind: 'actors', members: await matchNames(field, names, term, resolver) };
     }
+    case 'actorId':
+    case 'onBehalfOf':
+    case 'onBehalfOfId':
+      return { kind: 'actors', members: await matchOptional({ ...term, field }, resolver) };
     case 'type':
     case 'entity': {
       const names = () => kinds.map((kind) => kind[field]);
@@ -184,14 +189,35 @@ function relatedEntitiesOf(dictionary: Dictionary): string[] {
   return [...new Set(dictionary.kinds.flatMap((kind) => kind.relatedEntities))];
 }
 
-/** One byte for each name. All callers share the matches of a pattern in a dictionary. */
+async function matchOptional(term: Match & { field: ActorField }, resolver: Resolver): Promise<Uint8Array> {
+  const matchTexts = (texts: readonly string[], ofTexts: Match) => matchEach(term.field, texts, ofTexts, resolver);
+  const { actors } = resolver.dictionary;
+  return await shared(
+    term.field,
+    () => actors,
+    term,
+    resolver,
+    (among) => matchActors(among, term, matchTexts),
+  );
+}
+
 async function matchNames(
   of: string,
   names: () => readonly string[],
   term: Match,
   resolver: Resolver,
 ): Promise<Uint8Array> {
-  const { matched } = resolver.dictionary;
+  return await shared(of, names, term, resolver, (among) => matchEach(of, among, term, resolver));
+}
+
+/** One byte for each name. All callers share the matches of a pattern in a dictionary. */
+async function shared<Named>(
+  of: string,
+  names: () => readonly Named[],
+  term: Match,
+  { dictionary: { matched } }: Resolver,
+  match: (names: readonly Named[]) => Promise<Uint8Array>,
+): Promise<Uint8Array> {
   const key = `${of} ${JSON.stringify(term.matcher)}`;
   try {
     const known = matched.get(key);
@@ -200,7 +226,7 @@ async function matchNames(
     // The pattern exceeded the budget of another query, not of this one.
   }
   const among = names();
-  const matching = matchEach(of, among, term, resolver);
+  const matching = match(among);
   matched.set(key, matching, among.length);
   try {
     return await matching;

@@ -1,12 +1,13 @@
 import { invalidField } from '../../../core/errors.ts';
 import { type PathPattern, parsePathPattern } from '../../../core/path-pattern.ts';
 import { isStorable } from '../../../core/storable-text.ts';
-import type { WrittenRestriction } from '../../../core/written-restriction.ts';
+import type { ShownActors, WrittenRestriction } from '../../../core/written-restriction.ts';
 import type { ReadRestriction, Restriction } from '../../../http/credentials.ts';
 import { and, andMasked, type Condition, type ItemTerm, type Match, type Query } from '../../../query/ast.ts';
 import { compileMatcher } from '../../../query/match.ts';
 import { parseQuery } from '../../../query/parse.ts';
 import { QueryError } from '../../../query/query-error.ts';
+import { isActorField } from './actor-terms.ts';
 import { changelogDialect } from './dialect.ts';
 
 /** Maximum paths of one restriction, and UTF-16 units of each. */
@@ -14,24 +15,36 @@ export const hideLimits = { paths: 100, characters: 200 } as const;
 
 /** The query of each part applies to what the parts before it show, so their masks hold in it too. */
 export const readRestriction: ReadRestriction = (written) => {
-  let read: Omit<Restriction, 'written'> = { query: and([], 1), hide: [], actors: true };
+  let read: Omit<Restriction, 'written'> = { query: and([], 1), hide: [], actors: 'all' };
   for (const { query, hide, actors = true } of written) {
     const inner = readFixedQuery(query, read);
     read = {
       query: andMasked(read.query, inner, read.hide),
       hide: [...read.hide, ...readHidden(hide)],
-      actors: read.actors && actors,
+      actors: leastOf(read.actors, actors),
     };
   }
   return { written, ...read };
 };
 
+/** What both show of the actors. */
+function leastOf(a: ShownActors, b: ShownActors): ShownActors {
+  return a === 'all' ? b : b === 'all' ? a : a && b;
+}
+
 /** A caller's own query. Throws QueryError, also for a term on actors if the caller sees none. */
 export function parseOwnQuery(q: string, restriction: Pick<Restriction, 'actors'> | undefined): Query {
   const query = parseQuery(q, changelogDialect);
-  const term = restriction?.actors === false ? termsOf(query).find(({ field }) => field === 'actor') : undefined;
-  if (term !== undefined) throw new QueryError(term.position, 'no term on actor: this credential does not show actors');
-  return query;
+  const { actors = 'all' } = restriction ?? {};
+  const term = termsOf(query).find(({ field }) => !showsField(actors, field));
+  if (term === undefined) return query;
+  const shown = term.field === 'actor' ? 'actors' : 'more of actors than their names: it would need actors: all';
+  throw new QueryError(term.position, `no term on ${term.field}: this credential does not show ${shown}`);
+}
+
+function showsField(actors: ShownActors, field: string): boolean {
+  if (field === 'actor') return actors !== false;
+  return actors === 'all' || !(isActorField(field) || field === 'correlationId');
 }
 
 /** Throws validation_violation if the caller does not see actors. */
