@@ -1,10 +1,53 @@
 import { createParser } from 'eventsource-parser';
-import { listOf } from './answer-reader.ts';
-import { memberOf, parsed } from './members.ts';
+import type { Adapter } from './adapter.ts';
+import { type AnswerReader, errorIn, listOf, type ReadResult, type StreamReader, unknown } from './answer-reader.ts';
+import { figure, memberOf, parsed } from './members.ts';
 import { ModelRequest } from './model-request.ts';
-import { openaiResponses } from './openai-responses.ts';
+import { openai } from './openai.ts';
 import type { Answer, ModelCall, OnEvent, PassThroughRequest } from './port.ts';
 import type { Transport } from './transport.ts';
+
+/** Passes answers in the first provider's Responses format on unchanged. Reads only their ends and figures. */
+const answers: AnswerReader = {
+  whole(answer) {
+    if (memberOf(answer, 'status') === 'failed') return errorIn(answer) ?? { is: 'error', status: 500 };
+    return answerOf(Array.isArray(memberOf(answer, 'output')) ? answer : undefined) ?? errorIn(answer) ?? unknown;
+  },
+  stream: () => new ResponseStream(),
+};
+
+class ResponseStream implements StreamReader {
+  isComplete = false;
+
+  read(event: unknown): ReadResult {
+    const type = memberOf(event, 'type');
+    if (typeof type !== 'string') return errorIn(event) ?? unknown;
+    if (type === 'error' || type === 'response.failed') {
+      return errorIn(type === 'error' ? event : memberOf(event, 'response')) ?? { is: 'error', status: 500 };
+    }
+    if (type === 'response.completed' || type === 'response.incomplete') this.isComplete = true;
+    return answerOf(event) ?? unknown;
+  }
+}
+
+function answerOf(value: unknown): ReadResult | undefined {
+  return typeof value === 'object' && value !== null ? { is: 'answer', value } : undefined;
+}
+
+const openaiResponses: Pick<Adapter, 'answers' | 'usageIn' | 'usageOf' | 'faultOfRefusal'> = {
+  answers,
+
+  usageIn: (event) => memberOf(memberOf(event, 'response'), 'usage') ?? memberOf(event, 'usage'),
+
+  usageOf: (raw) => ({
+    inputTokens: figure(raw, 'input_tokens'),
+    cachedTokens: figure(memberOf(raw, 'input_tokens_details'), 'cached_tokens'),
+    outputTokens: figure(raw, 'output_tokens'),
+    reasoningTokens: figure(memberOf(raw, 'output_tokens_details'), 'reasoning_tokens'),
+  }),
+
+  faultOfRefusal: (status, body) => openai.faultOfRefusal?.(status, body),
+};
 
 /** Sends a request in the Responses format unchanged, and passes its answer on. `url`: the vendor's base URL. */
 export async function passThrough(

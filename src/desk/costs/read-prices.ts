@@ -1,4 +1,4 @@
-import type { CallPrice } from '../../providers/call-cost.ts';
+import type { CallPrice } from '../../providers/call-record.ts';
 import { type Period, type PriceFile, type Rates, readPriceFile } from './price-file.ts';
 import table from './prices.json' with { type: 'json' };
 

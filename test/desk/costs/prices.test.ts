@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { pricesOfTable } from '../../../build/prices.ts';
 import { ConfigError } from '../../../src/core/config/config.ts';
 import { builtInPrices, createPriceList, readPrices } from '../../../src/desk/costs/read-prices.ts';
-import { type CallPrice, costOfCall } from '../../../src/providers/call-cost.ts';
+import { type CallPrice, costOfCall } from '../../../src/providers/call-record.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const find = createPriceList(builtInPrices);
