@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { sampleChange } from '../batches/sample-change.ts';
+import { type EmailMembers, EmailTarget } from '../targets/schemas.ts';
 import type { Sending, Target, TargetMembers } from '../targets/target.ts';
 import { type MailOutcome, resultOf } from './alert-attempts.ts';
 import { alertMail } from './alert-mail.ts';
 import type { AlertThreshold } from './alert-state.ts';
-import { type EmailMembers, EmailTarget } from './email-schema.ts';
 
 export interface AlertMessage {
   readonly tenant: string;

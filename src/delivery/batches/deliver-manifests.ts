@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { DeliveryRun } from '../dispatch/delivery-run.ts';
-import { failuresOf, pauseOf } from './batch-schedule.ts';
+import { failuresOf, pauseOf } from '../webhooks/retry-schedule.ts';
 import {
   deleteObjects,
   findManifest,

@@ -1,14 +1,11 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { GuardedHttp } from '../targets/guarded-http.ts';
-import { faultsOfTargetHeaders } from '../targets/headers.ts';
+import { faultsOfTargetHeaders, faultsOfUrl, type HttpMembers, HttpTarget } from '../targets/schemas.ts';
 import type { Sending, TargetMembers } from '../targets/target.ts';
-import { faultsOfUrl } from '../targets/url.ts';
-import type { BatchResult, BatchTarget } from './batch-target.ts';
-import { resultOfTest } from './batch-target.ts';
+import { type BatchResult, type BatchTarget, resultOfTest } from './batch-target.ts';
 import { joinedTexts, mediaTypeOf, textsOf } from './batch-text.ts';
 import { sampleChange } from './sample-change.ts';
-import { type HttpMembers, HttpTarget } from './target-schemas.ts';
 
 const compress = promisify(gzip);
 

@@ -7,14 +7,21 @@ import type { ReadingPosition } from '../changes.ts';
 import type { DeliveryRun } from '../dispatch/delivery-run.ts';
 import { findReplay, type StoredReplay } from '../dispatch/run-store.ts';
 import type { AttemptRecord } from '../subscriptions/attempt-store.ts';
-import { failuresOf, pauseOf } from './batch-schedule.ts';
-import { deleteBatch, findBatch, insertBatch, insertObject, type StoredBatch, updateBatch } from './batch-store.ts';
+import { limitsOf } from '../targets/schemas.ts';
+import { failuresOf, pauseOf } from '../webhooks/retry-schedule.ts';
+import {
+  deleteBatch,
+  findBatch,
+  insertBatch,
+  insertObject,
+  type ReaderKind,
+  type StoredBatch,
+  updateBatch,
+} from './batch-store.ts';
 import type { BatchResult, BatchTarget } from './batch-target.ts';
 import { batchStart, deliverManifests } from './deliver-manifests.ts';
 import { type FormedBatch, formBatch } from './form-batch.ts';
 import { dayOf } from './manifest.ts';
-import type { ReaderKind } from './tables.ts';
-import { limitsOf } from './target-schemas.ts';
 
 // Milliseconds.
 /** The maximum pause before a partial batch is checked again. */

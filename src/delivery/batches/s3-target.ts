@@ -3,8 +3,8 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { AwsV4Signer } from 'aws4fetch';
 import type { Exchange, GuardedHttp } from '../targets/guarded-http.ts';
+import { faultsOfUrl, type S3Members, S3Target } from '../targets/schemas.ts';
 import type { Sending, TargetMembers } from '../targets/target.ts';
-import { faultsOfUrl } from '../targets/url.ts';
 import {
   type BatchResult,
   type BatchTarget,
@@ -15,7 +15,6 @@ import {
 } from './batch-target.ts';
 import { joinedTexts, textsOf } from './batch-text.ts';
 import { sampleChange } from './sample-change.ts';
-import { type S3Members, S3Target } from './target-schemas.ts';
 
 interface Bucket {
   /** Default: Amazon's endpoint of the region. */

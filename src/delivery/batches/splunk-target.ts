@@ -1,13 +1,11 @@
 import { uuidOf } from '../../core/text-hash.ts';
 import type { DeliveredChange } from '../changes.ts';
 import type { Exchange, GuardedHttp } from '../targets/guarded-http.ts';
+import { faultsOfUrl, type SplunkMembers, SplunkTarget } from '../targets/schemas.ts';
 import type { Sending, TargetMembers } from '../targets/target.ts';
-import { faultsOfUrl } from '../targets/url.ts';
-import type { BatchResult, BatchTarget } from './batch-target.ts';
-import { resultOfTest, resultWith } from './batch-target.ts';
+import { type BatchResult, type BatchTarget, resultOfTest, resultWith } from './batch-target.ts';
 import { joinedTexts, sourceOf, textsOf } from './batch-text.ts';
 import { sampleChange } from './sample-change.ts';
-import { type SplunkMembers, SplunkTarget } from './target-schemas.ts';
 
 /** Response code of the collector. */
 const acknowledgementIsOff = 14;

@@ -11,7 +11,6 @@ import type { ReadingPosition } from '../changes.ts';
 import { testLimits } from '../concurrency.ts';
 import type { DeliveryResult } from '../targets/target.ts';
 import { recordAttempts } from './attempt-store.ts';
-import { positionOfCursor, requireSubscription, subscriptionNoun, targetOf } from './lookup.ts';
 import type { ReplayBody } from './schemas.ts';
 import { openSecrets, withSecrets } from './secrets.ts';
 import {
@@ -20,9 +19,13 @@ import {
   insertReplay,
   lockState,
   makeDue,
+  positionOfCursor,
+  requireSubscription,
   resumeSubscription,
   type StateOfSubscription,
   stopSubscription,
+  subscriptionNoun,
+  targetOf,
   unpark,
 } from './store.ts';
 import type { SubscriptionContext } from './write-subscriptions.ts';

@@ -4,8 +4,7 @@ import { notFound } from '../../recording/documents/own-documents.ts';
 import type { Reading } from '../changes.ts';
 import { attemptRows } from './attempt-store.ts';
 import { createControls, type SubscriptionControls } from './control-subscriptions.ts';
-import { requireSubscription, subscriptionNoun } from './lookup.ts';
-import { findShown, subscriptionRows } from './store.ts';
+import { findShown, requireSubscription, subscriptionNoun, subscriptionRows } from './store.ts';
 import { createSubscriptionWrites, type SubscriptionContext, type SubscriptionWrites } from './write-subscriptions.ts';
 
 /** The subscriptions of tenants. Documents are returned as JSON texts. */

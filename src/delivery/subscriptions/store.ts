@@ -1,11 +1,15 @@
+import './tables.ts';
 import { type RawBuilder, sql } from 'kysely';
+import { AnnalsError, invalidBody } from '../../core/errors.ts';
 import type { DocumentRows } from '../../pagination/paginator.ts';
 import type { Connection, DatabaseTransaction } from '../../postgres/database.ts';
 import { lockTenant } from '../../postgres/tenants/tenants.ts';
 import type { TenantWork } from '../../postgres/tenants/tenants-with.ts';
 import { documentTable } from '../../recording/documents/document-table.ts';
-import type { ReadingPosition } from '../changes.ts';
-import './tables.ts';
+import { notFound } from '../../recording/documents/own-documents.ts';
+import type { HistoryToDeliver, ReadingPosition } from '../changes.ts';
+import type { Target } from '../targets/target.ts';
+import type { SubscriptionDocument } from './schemas.ts';
 import type { PauseReason, SubscriptionState } from './tables.ts';
 
 export interface SubscriptionColumns {
@@ -239,3 +243,39 @@ export const activeSubscriptions: TenantWork = {
   table: 'subscription_state',
   condition: "state in ('active', 'retrying')",
 };
+
+export const subscriptionNoun = 'subscription';
+
+/** Reads a subscription. Throws resource_not_found. */
+export async function requireSubscription(
+  connection: Connection,
+  tenant: string,
+  id: string,
+): Promise<{ sealed: Uint8Array | null; document: SubscriptionDocument }> {
+  const stored = await subscriptionTable.find(connection, tenant, id);
+  if (stored === undefined) throw notFound(subscriptionNoun);
+  return { sealed: stored.sealed, document: JSON.parse(stored.document) as SubscriptionDocument };
+}
+
+/** The target with this `type`. */
+export function targetOf(targets: readonly Target[], { type }: { readonly type: string }): Target {
+  const target = targets.find((candidate) => candidate.type === type);
+  if (target === undefined) throw new Error(`there is no target ${type}`);
+  return target;
+}
+
+/** The position of a cursor that a client sent in this field. Throws validation_violation. */
+export async function positionOfCursor(
+  history: HistoryToDeliver,
+  tenant: string,
+  field: string,
+  text: string,
+  fault = 'is not a cursor of the feed of this tenant',
+): Promise<ReadingPosition> {
+  try {
+    return await history.positionOf(tenant, text);
+  } catch (error) {
+    if (!(error instanceof AnnalsError) || error.type !== 'validation_violation') throw error;
+    throw invalidBody({ field, message: fault });
+  }
+}

@@ -12,17 +12,19 @@ import {
 } from '../../recording/documents/own-documents.ts';
 import type { HistoryToDeliver } from '../changes.ts';
 import type { Target, TargetMembers } from '../targets/target.ts';
-import { positionOfCursor, subscriptionNoun, targetOf } from './lookup.ts';
 import { maxSubscriptions, type SubscriptionBody, type SubscriptionDocument } from './schemas.ts';
 import { openSecrets, type SubscriptionSecrets, sealSecrets, splitSecrets } from './secrets.ts';
 import {
   countSubscriptions,
   insertState,
   lockState,
+  positionOfCursor,
   resumeSubscription,
   type SubscriptionColumns,
   stopSubscription,
+  subscriptionNoun,
   subscriptionTable,
+  targetOf,
 } from './store.ts';
 
 /** The client that writes a subscription and whose scopes it needs for as long as it runs. */

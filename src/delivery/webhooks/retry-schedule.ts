@@ -1,3 +1,5 @@
+import type { DeliveryRun } from '../dispatch/delivery-run.ts';
+
 const second = 1_000;
 const minute = 60 * second;
 const hour = 60 * minute;
@@ -17,7 +19,7 @@ export const attemptSteps: readonly number[] = [
 ];
 
 /** The fraction by which a step varies, so that simultaneous failures are not retried together. */
-export const jitter = 0.2;
+const jitter = 0.2;
 
 /** Maximum milliseconds between probes of an unreachable target. */
 export const maxProbePause = 10 * minute;
@@ -45,4 +47,15 @@ export function slowPause(times: number, retryAfter = 0, random: () => number = 
 
 function withJitter(milliseconds: number, random: () => number): number {
   return milliseconds * (1 - jitter + 2 * jitter * random());
+}
+
+/** Consecutive failed attempts. Resuming the subscription resets them. */
+export function failuresOf({ state }: Pick<DeliveryRun, 'state'>, { attempts }: { readonly attempts: number }): number {
+  return state.state === 'retrying' ? attempts : 0;
+}
+
+/** Milliseconds until the next attempt after `attempts` failures: as for webhooks, then hourly. */
+export function pauseOf(attempts: number, retryAfter = 0, random: () => number = Math.random): number {
+  const step = pauseAfter(attempts, { retryAfter, random });
+  return step ?? Math.max(withJitter(hour, random), Math.min(retryAfter, 2 * hour));
 }

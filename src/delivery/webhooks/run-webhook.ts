@@ -5,10 +5,10 @@ import type { DeliveryRun } from '../dispatch/delivery-run.ts';
 import { type Counts, findReplay, maxWaiting } from '../dispatch/run-store.ts';
 import { type Retry, readDue, readKnown, type WaitingChange } from '../dispatch/waiting-store.ts';
 import type { AttemptRecord } from '../subscriptions/attempt-store.ts';
+import { defaultConcurrency } from '../targets/schemas.ts';
 import type { DeliveryResult } from '../targets/target.ts';
 import { AdaptiveLimiter } from './adaptive-limiter.ts';
 import { pauseAfter } from './retry-schedule.ts';
-import { defaultConcurrency } from './webhook-schema.ts';
 
 /** Changes read, delivered and settled together. */
 const pageSize = 100;

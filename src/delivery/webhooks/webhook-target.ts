@@ -10,11 +10,9 @@ import {
 } from 'node:crypto';
 import type { DeliveredChange } from '../changes.ts';
 import type { GuardedHttp } from '../targets/guarded-http.ts';
-import { faultsOfTargetHeaders } from '../targets/headers.ts';
+import { faultsOfTargetHeaders, faultsOfUrl, WebhookTarget } from '../targets/schemas.ts';
 import type { DeliveryResult, Sending, StoredKey, Target, TargetMembers } from '../targets/target.ts';
-import { faultsOfUrl } from '../targets/url.ts';
 import { webhookBody } from './webhook-body.ts';
-import { WebhookTarget } from './webhook-schema.ts';
 
 /** Symmetric with a shared secret, or asymmetric with a key pair. */
 type Signing = 'hmac' | 'ed25519';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { failuresOf, pauseOf } from '../../../src/delivery/batches/batch-schedule.ts';
+import { failuresOf, pauseOf } from '../../../src/delivery/webhooks/retry-schedule.ts';
 
 const minute = 60_000;
 const hour = 60 * minute;

@@ -1,7 +1,67 @@
-import { type Static, Type } from 'typebox';
-import { TargetHeaders } from '../targets/headers.ts';
-import type { TargetMembers } from '../targets/target.ts';
-import { targetUrl } from '../targets/url.ts';
+import { type Static, type TStringOptions, Type } from 'typebox';
+import type { ErrorDetail } from '../../core/errors.ts';
+import { faultsOfHeaders, tenantHeaders } from '../../providers/tenant-headers.ts';
+import type { GuardedHttp } from './guarded-http.ts';
+import type { TargetMembers } from './target.ts';
+
+/** A host name or an IPv6 address. */
+const host = '(?:[^\\u0000-\\u0020\\u007f"#%/:<>?@[\\\\\\]^`{|}]+|\\[[0-9A-Fa-f:.]+\\])(?::[0-9]{1,5})?';
+
+/** The URL of a target. `rest`: the pattern after the host. */
+function targetUrl(rest: string, options: TStringOptions = {}) {
+  return Type.String({
+    maxLength: 2_000,
+    pattern: `^https?://${host}${rest}$`,
+    'x-must': 'be a URL that begins with https://, without user, password and fragment',
+    ...options,
+  });
+}
+
+/** Faults of a target's URL that its schema cannot express. The resolved address is checked on each connection. */
+export function faultsOfUrl(
+  field: string,
+  text: string,
+  http: Pick<GuardedHttp, 'faultOf'>,
+  tenant: string,
+): ErrorDetail[] {
+  const url = URL.parse(text);
+  const message = url === null ? 'must be a URL' : http.faultOf(tenant, url);
+  return message === undefined ? [] : [{ field, message }];
+}
+
+/** Additional headers of a subscription's requests. */
+const TargetHeaders = tenantHeaders('TargetHeaders', '`webhook-…`');
+
+export function faultsOfTargetHeaders(headers: Readonly<Record<string, string>> = {}): ErrorDetail[] {
+  return faultsOfHeaders(headers, { field: 'target.headers', own: /^(?:idempotency-key$|webhook-)/ });
+}
+
+export const defaultConcurrency = 4;
+export const maxConcurrency = 8;
+
+export const WebhookTarget = Type.Object(
+  {
+    type: Type.Literal('webhook'),
+    url: targetUrl('(?:[/?][^#]*)?', { description: 'https. Annals calls it with POST, and follows no redirect.' }),
+    headers: Type.Optional(TargetHeaders),
+    signing: Type.Optional(
+      Type.Enum(['hmac', 'ed25519'], {
+        type: 'string',
+        description:
+          'Default: `hmac`, with a secret. `ed25519`: with a private key that Annals keeps. It cannot be changed later.',
+      }),
+    ),
+    concurrency: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: maxConcurrency,
+        description: 'Calls at once, of different documents. Default: 4. With 1 all changes come one after another.',
+      }),
+    ),
+    publicKey: Type.Optional(Type.String({ readOnly: true, description: 'Of `ed25519`: `whpk_…`.' })),
+  },
+  { $id: 'WebhookTarget', additionalProperties: false },
+);
 
 /** The limits of a batch: defaults, and what a subscription may set. */
 export const batchLimits = {
@@ -128,3 +188,29 @@ export const SplunkTarget = Type.Object(
   { $id: 'SplunkTarget', additionalProperties: false },
 );
 export type SplunkMembers = Static<typeof SplunkTarget>;
+
+export const alertLimits = { count: 1_000, minutes: 1_440 } as const;
+
+export const EmailTarget = Type.Object(
+  {
+    type: Type.Literal('email'),
+    to: Type.String({
+      maxLength: 254,
+      pattern: '^[^\\s@<>()[\\],;:"\\\\]+@[^\\s@<>()[\\],;:"\\\\]+$',
+      'x-must': 'be one e-mail address',
+      description: 'One address.',
+    }),
+    threshold: Type.Optional(
+      Type.Object(
+        {
+          count: Type.Integer({ minimum: 1, maximum: alertLimits.count, description: 'So many changes …' }),
+          minutes: Type.Integer({ minimum: 1, maximum: alertLimits.minutes, description: '… within so many minutes.' }),
+        },
+        { $id: 'AlertThreshold', additionalProperties: false, description: 'What raises the alert. Default: 1 in 1.' },
+      ),
+    ),
+    values: Type.Optional(Type.Boolean({ description: 'Whether the e-mail shows values. Default: false.' })),
+  },
+  { $id: 'EmailTarget', additionalProperties: false },
+);
+export type EmailMembers = Static<typeof EmailTarget>;
