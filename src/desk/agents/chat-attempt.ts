@@ -12,13 +12,12 @@ import { hasTools, withStates } from '../mcp/servers.ts';
 import type { OpenToolServer } from '../mcp/tool-server.ts';
 import { offersHistoryTool } from './agent-document.ts';
 import { failureOfChat, keyUnreadable } from './chat-failure.ts';
-import type { ChatOutcome } from './chat-outcome.ts';
 import { type Conversation, type ConverseOptions, converse } from './conversation.ts';
 import type { Target } from './model-caller.ts';
+import { markTools } from './read-tools.ts';
 import { noteOf } from './request-log.ts';
-import type { RunningChat } from './running-chat.ts';
+import type { ChatOutcome, RunningChat } from './running-chat.ts';
 import { openKey } from './secrets.ts';
-import { markTools } from './tool-states.ts';
 import { hasEarlierRunning, readEarlierTurns } from './turn-store.ts';
 
 export interface ChatAttemptOptions extends ConverseOptions {

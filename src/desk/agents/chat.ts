@@ -11,11 +11,16 @@ import type { QueuedChat } from '../queued-chat.ts';
 import { agentNoun, agentTable } from './agent-store.ts';
 import { readAgentHead } from './agent-texts.ts';
 import { type ChatAttemptOptions, createChatAttempt } from './chat-attempt.ts';
-import type { ChatOutcome, ChatResult } from './chat-outcome.ts';
-import { createFinishChat, type FinishChatOptions } from './finish-chat.ts';
 import { writeLogs } from './log-store.ts';
 import { noteOf } from './request-log.ts';
-import type { ChatRequest, RunningChat } from './running-chat.ts';
+import {
+  type ChatOutcome,
+  type ChatRequest,
+  type ChatResult,
+  createFinishChat,
+  type FinishChatOptions,
+  type RunningChat,
+} from './running-chat.ts';
 import {
   dropExpiredTurn,
   dropTurn,

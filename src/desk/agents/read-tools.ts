@@ -1,9 +1,10 @@
 import { AnnalsError, invalidBody } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
-import type { Database } from '../../postgres/database.ts';
+import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import type { Tool } from '../../providers/port.ts';
 import { notFound } from '../../recording/documents/own-documents.ts';
+import { type RecordedDocument, recordDocumentChange } from '../../recording/record-document-change.ts';
 import { toolInstructions } from '../mcp/chat-tools.ts';
 import { openHeaders } from '../mcp/headers.ts';
 import type { McpServer, McpTool, McpTools } from '../mcp/schemas.ts';
@@ -13,12 +14,11 @@ import { type ToolOffer, textOfTool, toolForModel } from '../mcp/tool-definition
 import { type OpenToolServer, ToolFailure } from '../mcp/tool-server.ts';
 import { offersHistoryTool } from './agent-document.ts';
 import { agentNoun, agentTable } from './agent-store.ts';
-import { readAgentHead } from './agent-texts.ts';
+import { markedAgent, readAgentHead } from './agent-texts.ts';
 import { bytesForInput, bytesForTools, noRoomForTools, windowOf } from './chat-context.ts';
 import { bytesOfTools, instructionsOf } from './conversation.ts';
 import { historyTool } from './history-tool.ts';
 import type { ModelCaller } from './model-caller.ts';
-import { markTools } from './tool-states.ts';
 
 /**
  * Reads the tools that an agent's MCP server offers, and compares them with the approved ones. Throws
@@ -170,4 +170,31 @@ function toolsOfServer(
       .filter(({ state }) => state === 'missing')
       .map(({ name }): McpTool => ({ name, state: 'missing', ...approvedOf(name) })),
   ];
+}
+
+/**
+ * Marks an agent's approved tools that have changed, and records that. No-op if the agent is unchanged or gone. `at` is
+ * in milliseconds since 1970.
+ */
+export async function markTools(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  { id, compared, at }: { id: string; compared: readonly McpServer[]; at: number },
+): Promise<void> {
+  const current = await agentTable.find(transaction, tenant, id, { lock: true });
+  if (current === undefined) return;
+  const version = current.version + 1;
+  const marked = await markedAgent(current.document, { version, time: new Date(at).toISOString(), compared });
+  if (marked === undefined) return;
+  const { agent, document, fields } = marked;
+  await agentTable.update(transaction, tenant, id, { ...current, version, document, fields });
+  const change: RecordedDocument = {
+    entity: agentNoun,
+    entityId: id,
+    at,
+    name: agent.shownName,
+    before: current.document,
+    after: document,
+  };
+  await recordDocumentChange(transaction, { tenant, actor: 'system' }, change);
 }

@@ -1,3 +1,4 @@
+import './tables.ts';
 import { type RawBuilder, sql } from 'kysely';
 import type { ExportPiece, ExportProgress } from '../../core/export-history.ts';
 import type { Caller, Credentials } from '../../http/credentials.ts';
@@ -6,7 +7,6 @@ import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { projectedJson } from '../../query/json-projection.ts';
 import { type JobType, withoutHistory } from './job.ts';
 import type { JobDocument } from './schemas.ts';
-import './tables.ts';
 
 /** The reader of jobs (contract 8). */
 export interface JobReader extends Pick<Credentials, 'tenant' | 'clientId' | 'person'> {
@@ -172,4 +172,43 @@ function textsOf(document: JobDocument) {
 function textAndFields(document: JobDocument) {
   const text = JSON.stringify(document, (_key, value) => (typeof value === 'string' ? value.toWellFormed() : value));
   return sql`${text}::text, ${projectedJson(text)}::jsonb`;
+}
+
+/** A compressed part of an export's file. */
+interface Chunk {
+  readonly bytes: number;
+  readonly content: Uint8Array;
+}
+
+/** Appends a part to a job's file. The caller holds the lock of the job. */
+export async function appendChunk(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  job: string,
+  { bytes, content }: Chunk,
+): Promise<void> {
+  await sql`
+    insert into job_chunk (tenant, job, chunk, bytes, content)
+      select ${tenant}, ${job}, coalesce(max(chunk), 0) + 1, ${bytes}::bigint, ${content}::bytea
+        from job_chunk where tenant = ${tenant} and job = ${job}`.execute(transaction);
+}
+
+/** Empties a job's file. */
+export async function dropChunks(transaction: DatabaseTransaction, tenant: string, job: string): Promise<void> {
+  await transaction.deleteFrom('job_chunk').where('tenant', '=', tenant).where('job', '=', job).execute();
+}
+
+/** The compressed content of a part, counted from 1. Undefined after the last. */
+export async function readChunk(
+  db: Database,
+  tenant: string,
+  job: string,
+  chunk: number,
+): Promise<Uint8Array | undefined> {
+  const row = await db
+    .selectFrom('job_chunk')
+    .select('content')
+    .where(({ and }) => and({ tenant, job, chunk }))
+    .executeTakeFirst();
+  return row?.content;
 }

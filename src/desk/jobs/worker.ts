@@ -9,9 +9,18 @@ import type { StopSignal } from '../../core/stop-signal.ts';
 import type { Database } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import type { QueuedChat, RunQueuedChat } from '../queued-chat.ts';
-import { appendChunk, dropChunks } from './content-store.ts';
 import { answeredDocument, describeFailure, type ExportInput, type JobType } from './job.ts';
-import { abandonJob, findLeasedJob, JobLost, noteCall, type TakenJob, updateJob, updateProgress } from './job-store.ts';
+import {
+  abandonJob,
+  appendChunk,
+  dropChunks,
+  findLeasedJob,
+  JobLost,
+  noteCall,
+  type TakenJob,
+  updateJob,
+  updateProgress,
+} from './job-store.ts';
 import { extendLease, jobLease, requeue } from './queue-store.ts';
 import type { JobDocument } from './schemas.ts';
 

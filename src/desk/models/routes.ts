@@ -1,6 +1,6 @@
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json } from '../../http/openapi/answers.ts';
-import { ModelList, ModelsPath } from './schemas.ts';
+import { ModelList, ModelsPath } from './read-models.ts';
 
 /** Lists models (spec B). */
 export async function modelRoutes(app: HttpServer, { models }: { models: ModelList }): Promise<void> {

@@ -12,14 +12,14 @@ import {
   providerNames,
 } from '../../providers/port.ts';
 import type { CallProgress, CallRequest, OwnModel, ProviderCaller } from '../../providers/provider-caller.ts';
-import type { ModelList } from '../models/schemas.ts';
+import type { ModelList } from '../models/read-models.ts';
 import type { AnswerHead, IdOfToolCall } from './answer-body.ts';
 import { errorOfAnswer } from './error-body.ts';
 import { openaiLimits } from './limits.ts';
 import { Members, refused } from './members.ts';
+import { sealToolCallId, toolCallOpener } from './messages.ts';
 import { type ChatRequest, readChatRequest } from './request.ts';
 import { type ResponseRequest, readResponseRequest } from './response-request.ts';
-import { sealToolCallId, toolCallOpener } from './tool-call-ids.ts';
 
 /** A tenant's own key and its configuration item. */
 interface OwnKey extends Pick<OwnModel, 'hasBudgets'> {
