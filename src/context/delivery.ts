@@ -22,7 +22,7 @@ import { changelogDialect } from '../history/search/plan/dialect.ts';
 import { mayReadHistory } from '../http/scopes.ts';
 import { parseQuery } from '../query/parse.ts';
 import { fingerprintAt, lastPosition, positionBefore } from '../recording/positions.ts';
-import { readNotificationEmail } from '../tenants/configuration/notification-email.ts';
+import { readNotificationEmail } from '../tenants/configuration/service.ts';
 import type { Foundation } from './foundation.ts';
 import type { HistoryServices } from './history.ts';
 import type { TenantServices } from './tenants.ts';

@@ -1,4 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import { AnnalsError, invalidBody } from '../../core/errors.ts';
+import { SharedReading } from '../../core/fairness/shared-work.ts';
 import { refuseLargeDocument } from '../../core/json/measure.ts';
 import { mask, type Sealer } from '../../core/sealing.ts';
 import type { Author } from '../../http/credentials.ts';
@@ -20,7 +23,6 @@ import {
   type StoredValue,
   viewOf,
 } from './item.ts';
-import { keyCachesExpired, readForAll } from './key-cache.ts';
 import { openSecret, sealSecret } from './secrets.ts';
 import type { SentValue } from './sent-values.ts';
 import { deleteItem, insertItems, listItems, readItem, readItems, readSealedValues, updateItem } from './store.ts';
@@ -232,4 +234,62 @@ async function recordItemChange(
     after: after && viewOf(after),
     replacedSecrets: isReplaced ? ['value'] : [],
   });
+}
+
+/**
+ * Milliseconds for which a tenant's keys and budgets are cached. A change of them is answered after that time, so that
+ * a call that begins later never uses old ones, in any process.
+ */
+const keyCacheTime = 50;
+
+/** Covers early timers and clock drift between machines. */
+const keyCacheMargin = 10;
+
+const maxCachedTenants = 10_000;
+
+/** Resolves when every new call uses the current keys and budgets. Await it after committing a change of them. */
+export async function keyCachesExpired(): Promise<void> {
+  await sleep(keyCacheTime + keyCacheMargin);
+}
+
+/** Shares one read among all calls of a tenant that begin within the cache time. */
+function readForAll<Keys>(read: (tenant: string) => Promise<Keys>): (tenant: string) => Promise<Keys> {
+  const cache = new LRUCache<string, SharedReading<Keys>>({
+    max: maxCachedTenants,
+    ttl: keyCacheTime,
+    ttlResolution: 0,
+  });
+
+  function begin(tenant: string): SharedReading<Keys> {
+    const reading = new SharedReading({ tenant, writes: true }, () => read(tenant));
+    cache.set(tenant, reading);
+    return reading;
+  }
+
+  return async (tenant) => {
+    const cached = cache.get(tenant);
+    const reading = cached === undefined || cached.isLost ? begin(tenant) : cached;
+    return await reading.result();
+  };
+}
+
+/** The recipient of e-mails to the tenant (contract: auto-disable). */
+const notificationEmailKey = 'notificationEmail';
+
+/** Characters of JSON text. An address has at most 254 characters, each at most six in JSON. */
+const maxAddressText = 2_000;
+
+/** The address; undefined where the value is missing or not an e-mail address. */
+export async function readNotificationEmail(
+  configuration: Pick<Configuration, 'read'>,
+  tenant: string,
+): Promise<string | undefined> {
+  const value = await configuration.read(tenant, notificationEmailKey);
+  if (value === undefined) return undefined;
+  // Longer than any address, so it is not parsed.
+  if (!value.secured && value.json.length > maxAddressText) return undefined;
+  const address: unknown = value.secured ? value.secret : JSON.parse(value.json);
+  if (typeof address !== 'string') return undefined;
+  const trimmed = address.trim();
+  return trimmed.length <= 254 && /^[^\s@<>()[\],;:"\\]+@[^\s@<>()[\],;:"\\]+$/.test(trimmed) ? trimmed : undefined;
 }

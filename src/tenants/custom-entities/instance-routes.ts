@@ -6,9 +6,8 @@ import { Created, documentRoutes } from '../../http/openapi/document-routes.ts';
 import { listRoutes } from '../../http/openapi/list-routes.ts';
 import type { Scope } from '../../http/scopes.ts';
 import type { Paginator } from '../../pagination/paginator.ts';
-import { InstanceItem, StoredInstance } from './answer-schemas.ts';
 import { instanceNotFound, reservedInstanceId } from './refusals.ts';
-import { CustomInstance, InstancePath, JsonPatch, TypePath } from './schemas.ts';
+import { CustomInstance, InstanceItem, InstancePath, JsonPatch, StoredInstance, TypePath } from './schemas.ts';
 import type { CustomEntities } from './service.ts';
 
 export interface CustomEntityRoutesOptions {

@@ -22,9 +22,8 @@ import { projectedText, textOfProjection } from '../../query/json-projection.ts'
 import { requiredText, withPlainRegexes } from '../../query/plain-regex.ts';
 import { QueryError } from '../../query/query-error.ts';
 import { RegexBudget, type RegexMatcherPool } from '../../query/regex-pool.ts';
-import { documentValue } from './document-value.ts';
 import { keyRanges } from './key-ranges.ts';
-import { type FieldIndex, listFieldIndexes } from './sort-indexes.ts';
+import { documentValue, type FieldIndex, listFieldIndexes } from './sort-indexes.ts';
 import { containsValue } from './value-index.ts';
 
 export interface ReadContext {

@@ -7,9 +7,8 @@ import { whileListening } from '../../http/while-listening.ts';
 import { arrayBody } from '../../pagination/page-texts.ts';
 import { PagingHeaders } from '../../pagination/parameters.ts';
 import type { Database } from '../../postgres/database.ts';
-import { StoredType } from './answer-schemas.ts';
 import { type CustomEntityRoutesOptions, instanceRoutes } from './instance-routes.ts';
-import { CustomEntityType, ListQuery, NewCustomEntityType, TypePath, TypesPath } from './schemas.ts';
+import { CustomEntityType, ListQuery, NewCustomEntityType, StoredType, TypePath, TypesPath } from './schemas.ts';
 import { createValueIndex } from './value-index.ts';
 
 /** Custom entities (contract 9), with paging for their lists and searches (spec D). */

@@ -12,7 +12,7 @@ import { canHaveRangeIndex } from './key-ranges.ts';
 import { findDocuments, instancesOf, type ReadContext, typesOf } from './read-documents.ts';
 import { typeNotFound } from './refusals.ts';
 import { hasSortIndex, listFieldIndexes } from './sort-indexes.ts';
-import { typeTable } from './type-store.ts';
+import { typeTable } from './store.ts';
 import { createOwnInstances, type OwnInstances } from './write-instances.ts';
 import { createOwnTypes, type OwnTypes, type WriteContext } from './write-types.ts';
 

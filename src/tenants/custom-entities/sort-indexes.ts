@@ -3,11 +3,11 @@ import { type QueryExecutorProvider, type RawBuilder, sql } from 'kysely';
 import pg from 'pg';
 import { AnnalsError } from '../../core/errors.ts';
 import { keysetOf } from '../../pagination/read-page.ts';
-import { parseSort, type Sort } from '../../pagination/sort.ts';
+import { idField, parseSort, type Sort } from '../../pagination/sort.ts';
 import type { Database } from '../../postgres/database.ts';
 import { type MadeIndex, madeIndexes } from '../../postgres/indexes/build-index.ts';
-import { documentValue } from './document-value.ts';
-import { dropUnfinished } from './unfinished-index.ts';
+import { documentField } from '../../query/array-values.ts';
+import { dropUnfinished } from './value-index.ts';
 
 /** A sort index. Serves instances in both directions, at any page. */
 export interface SortIndex extends Omit<MadeIndex, 'comment'> {
@@ -117,4 +117,9 @@ function inlined(db: Database, expression: RawBuilder<unknown>): string {
 function literal(value: unknown): string {
   if (Array.isArray(value)) return `array[${value.map(literal).join(', ')}]`;
   return typeof value === 'boolean' ? String(value) : pg.escapeLiteral(String(value));
+}
+
+/** The value of a field; `_id` is the document's own id. Sort indexes use the same expression. */
+export function documentValue(path: readonly string[]): RawBuilder<unknown> {
+  return path.length === 1 && path[0] === idField ? sql`to_jsonb(id)` : documentField(sql`fields`, path);
 }

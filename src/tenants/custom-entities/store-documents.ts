@@ -1,8 +1,7 @@
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { projectedJson } from '../../query/json-projection.ts';
 import { documentText, readDocument, valuesOfDocument } from './document.ts';
-import { instanceTable, widthOf } from './instance-store.ts';
-import { typeTable } from './type-store.ts';
+import { instanceTable, typeTable, widthOf } from './store.ts';
 import { readSentType, writtenType } from './type-texts.ts';
 
 /** An instance in the state of its recorded history. Times are in milliseconds since 1970. */

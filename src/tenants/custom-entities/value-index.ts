@@ -1,8 +1,7 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { Database } from '../../postgres/database.ts';
-import { buildIndex } from '../../postgres/indexes/build-index.ts';
+import { buildIndex, isBeingBuilt } from '../../postgres/indexes/build-index.ts';
 import { isArrayIndex, step } from '../../query/array-values.ts';
-import { dropUnfinished } from './unfinished-index.ts';
 
 /** The index for `field:value` of any field of instances (docs/decisions/documents.md). */
 export const valueIndexName = 'custom_instance_narrow_values';
@@ -76,4 +75,22 @@ export async function createValueIndex(db: Database): Promise<boolean> {
     await sql`analyze custom_instance`.execute(db);
   }
   return state === 'missing';
+}
+
+/**
+ * Finds an index. One that another process is building counts as present. Drops an invalid one, which is useless and
+ * blocks a new build.
+ */
+export async function dropUnfinished(db: Database, name: string): Promise<'there' | 'being made' | 'missing'> {
+  const { rows } = await sql<{ valid: boolean; beingMade: boolean }>`
+    select i.indisvalid as valid,
+        ${isBeingBuilt(sql`i.indexrelid`, sql`c.relname`)} as "beingMade"
+      from pg_index i join pg_class c on c.oid = i.indexrelid
+      where c.relname = ${name} and c.relnamespace = current_schema()::regnamespace`.execute(db);
+  const [index] = rows;
+  if (index === undefined) return 'missing';
+  if (index.valid) return 'there';
+  if (index.beingMade) return 'being made';
+  await sql`drop index concurrently if exists ${sql.ref(name)}`.execute(db);
+  return 'missing';
 }

@@ -19,7 +19,6 @@ import {
   refuseOtherTimes,
   valuesOfDocument,
 } from './document.ts';
-import { type InstanceColumns, instanceTable, widthOf } from './instance-store.ts';
 import { patchDocument } from './patch-document.ts';
 import {
   faultOfInstanceId,
@@ -30,7 +29,7 @@ import {
   reservedInstanceId,
   typeNotFound,
 } from './refusals.ts';
-import { typeTable } from './type-store.ts';
+import { type InstanceColumns, instanceTable, typeTable, widthOf } from './store.ts';
 import type { Put, WriteContext } from './write-types.ts';
 
 /** Id and version in a request. */

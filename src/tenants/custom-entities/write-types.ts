@@ -5,7 +5,7 @@ import { ownDocuments } from '../../recording/documents/own-documents.ts';
 import { nameOfDocument } from './document.ts';
 import { foreignKeyViolation, typeNoun } from './refusals.ts';
 import type { SchemaChecker } from './schema-checker.ts';
-import { typeTable } from './type-store.ts';
+import { typeTable } from './store.ts';
 import { readSentType, type SentType, writtenType } from './type-texts.ts';
 
 /** What the functions that write types and instances need. */

@@ -1,8 +1,7 @@
 import { DaysQuery, parseDays } from '../../http/days.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json } from '../../http/openapi/answers.ts';
-import { UsageAnswer, UsagePath } from './schemas.ts';
-import type { Usage } from './service.ts';
+import { type Usage, UsageAnswer, UsagePath } from './service.ts';
 
 /** The usage of a tenant (contract 14). */
 export async function usageRoutes(

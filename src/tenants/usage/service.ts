@@ -1,9 +1,32 @@
 import type { FastifyBaseLogger } from 'fastify';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
+import { TenantName } from '../../http/chosen-id.ts';
 import { type Days, dateOf, dayOf } from '../../http/days.ts';
 import type { TenantPool } from '../../postgres/connections/tenant-pool.ts';
 import { addCounts, type CountingPool, OutcomeUnknown, TenantCounter } from '../../postgres/tenants/tenant-counter.ts';
-import type { UsageOfDay } from './schemas.ts';
+
+export const UsagePath = Type.Object({ tenant: TenantName });
+
+const int64 = (description: string) => Type.Integer({ format: 'int64', description });
+
+const UsageOfDay = Type.Object(
+  {
+    date: Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', description: 'The UTC day.' }),
+    entries: int64('Changes that Annals recorded on this day. The time of the changes does not matter. Exact.'),
+    bytes: int64('The size of these entries in bytes of UTF-8. Exact.'),
+    requests: int64('Requests with a valid token and scope, with any answer. Delayed by some seconds.'),
+    inputTokens: int64('Input tokens of all calls of models, as the quota and the providers count them. Exact.'),
+    outputTokens: int64('Output tokens of all calls of models, as the quota and the providers count them. Exact.'),
+  },
+  {
+    $id: 'UsageOfDay',
+    examples: [
+      { date: '2026-09-01', entries: 1204, bytes: 482_113, requests: 5310, inputTokens: 81_200, outputTokens: 9_050 },
+    ],
+  },
+);
+
+export const UsageAnswer = Type.Array(UsageOfDay);
 
 /** The usage of tenants by UTC day. */
 export interface Usage {

@@ -1,7 +1,7 @@
 import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { projectedJson } from '../../../src/query/json-projection.ts';
 import { documentText, readDocument, valuesOfDocument } from '../../../src/tenants/custom-entities/document.ts';
-import { instanceTable, widthOf } from '../../../src/tenants/custom-entities/instance-store.ts';
+import { instanceTable, widthOf } from '../../../src/tenants/custom-entities/store.ts';
 import type { ModelDocument } from '../oracle/document-evaluator.ts';
 import { writeJson } from '../oracle/json-model.ts';
 import type { TestServer } from './server.ts';
