@@ -61,8 +61,8 @@ import { maxServerName, maxServers, maxTools } from '../../src/desk/mcp/schemas.
 import { maxDefinitionBytes, maxToolName } from '../../src/desk/mcp/tool-definition.ts';
 import { openaiLimits } from '../../src/desk/openai/limits.ts';
 import { maxSmallBytes } from '../../src/history/documents/document-at.ts';
+import { maxWordCharacters } from '../../src/history/documents/name-documents.ts';
 import { entriesOfPortions, maxCandidates } from '../../src/history/documents/search-documents.ts';
-import { maxWordCharacters } from '../../src/history/documents/words.ts';
 import { maxPageBytes } from '../../src/history/entries/entry-store.ts';
 import { longPortions, maxPortionBytes, maxUnsent, streamTime } from '../../src/history/feed/event-stream.ts';
 import { maxAnswerBytes } from '../../src/history/feed/feed.ts';

@@ -5,7 +5,6 @@ import { int4Array, textArray } from '../../postgres/binary-arrays.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { compareCodePoints } from '../search/names/search-names.ts';
 import { type DirectoryKey, documentsOf, readLastNames } from './latest-store.ts';
-import { foldedWords } from './words.ts';
 
 /** A name that entries of an entity type have. */
 export interface NamedDocuments {
@@ -206,4 +205,49 @@ async function readLastWords<Key extends DirectoryKey>(
   const words = new Map<Key, string[]>(keys.map((key) => [key, []]));
   for (const [index, { key }] of documents.entries()) words.get(key)?.push(...foldedWords(named[index] ?? ''));
   return new Map([...words].map(([key, all]) => [key, [...new Set(all)].sort(compareCodePoints).join(' ')]));
+}
+
+/** The words of a text: runs of letters, digits and marks. */
+function wordsOf(text: string): string[] {
+  return text.match(/[\p{L}\p{N}\p{M}]+/gu) ?? [];
+}
+
+/** Characters of a word that the directory stores: the index takes some 2,000 bytes. */
+export const maxWordCharacters = 100;
+
+/**
+ * The words of a text as the directory stores them, in order, each once. Words that are equal by Unicode's simple
+ * folding are equal here, and some others. Except for the final sigma, no mapping of Unicode depends on the neighbours.
+ */
+export function foldedWords(text: string): string[] {
+  const folded = wordsOf(text).map((word) => word.toLowerCase().toUpperCase().toLowerCase().replaceAll('ς', 'σ'));
+  return [...new Set(folded.map((word) => [...word].slice(0, maxWordCharacters).join('')))].sort(compareCodePoints);
+}
+
+export interface DocumentMatch {
+  readonly isAny: boolean;
+  /** The words that the name must have; none: no name matches. */
+  readonly words: readonly string[];
+  matchesId(entityId: string): boolean;
+  matchesName(name: string | null): boolean;
+}
+
+/**
+ * A document matches if its id begins with the text, or if each word of the text begins a word of its name. Names are
+ * case-insensitive (Unicode's simple folding).
+ */
+export function documentMatch(prefix: string): DocumentMatch {
+  const words = wordsOf(prefix);
+  // The flags `iu` fold as Unicode's simple folding does.
+  const begins = words.map((word) => new RegExp(`^${RegExp.escape(word)}`, 'iu'));
+  return {
+    isAny: prefix === '',
+    words,
+    matchesId: (entityId) => entityId.startsWith(prefix),
+    matchesName(name) {
+      if (name === null || words.length === 0) return false;
+      const ofName = wordsOf(name);
+      return begins.every((begin) => ofName.some((word) => begin.test(word)));
+    },
+  };
 }

@@ -15,8 +15,7 @@ import {
   withNames,
   withoutEntriesFrom,
 } from './latest-store.ts';
-import { entityNumber } from './name-documents.ts';
-import { type DocumentMatch, documentMatch, foldedWords } from './words.ts';
+import { type DocumentMatch, documentMatch, entityNumber, foldedWords } from './name-documents.ts';
 
 export interface DocumentSearch {
   /** Default: any entity type. */

@@ -3,7 +3,12 @@ import * as fc from 'fast-check';
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import { uuidOf } from '../../../src/core/text-hash.ts';
-import { documentNumber, entityNumber } from '../../../src/history/documents/name-documents.ts';
+import {
+  documentMatch,
+  documentNumber,
+  entityNumber,
+  maxWordCharacters,
+} from '../../../src/history/documents/name-documents.ts';
 import {
   type DocumentSearch,
   entriesOfPortions,
@@ -11,7 +16,6 @@ import {
   maxCandidates,
   searchDocuments,
 } from '../../../src/history/documents/search-documents.ts';
-import { documentMatch, maxWordCharacters } from '../../../src/history/documents/words.ts';
 import { dropPortion } from '../../../src/history/retention/retention.ts';
 import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
 import { type HistorySnapshot, inHistorySnapshot } from '../../../src/history/search/snapshot.ts';

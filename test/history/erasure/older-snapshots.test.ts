@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { olderSnapshotsEnded } from '../../../src/history/erasure/older-snapshots.ts';
+import { olderSnapshotsEnded } from '../../../src/history/erasure/vacuum-tables.ts';
 import { createTestDatabase } from '../../support/server/database.ts';
 
 test('snapshots of this database and transactions of any are waited for, and named on timeout', async () => {

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { expect, inject, test } from 'vitest';
-import { olderSnapshotsEnded } from '../../../src/history/erasure/older-snapshots.ts';
+import { olderSnapshotsEnded } from '../../../src/history/erasure/vacuum-tables.ts';
 import { createDatabase } from '../../../src/postgres/database.ts';
 import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
 import { outboxSql } from '../../../src/sources/outbox/outbox-sql.ts';

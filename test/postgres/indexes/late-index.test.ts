@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
-import { analyseChanged } from '../../../src/postgres/analyse-changed.ts';
+import { analyseChanged } from '../../../src/history/upkeep/statistics.ts';
 import { buildIndex } from '../../../src/postgres/indexes/build-index.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
 import { createTestDatabase } from '../../support/server/database.ts';
