@@ -2,7 +2,23 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Database } from '../../postgres/database.ts';
 import { type FindTenants, forEachTenant, type TenantWork } from '../../postgres/tenants/tenants-with.ts';
-import './tables.ts';
+
+interface CompletionRequestTable {
+  tenant: string;
+  client_id: string;
+  key_hash: Uint8Array;
+  attempt: string;
+  fingerprint: Uint8Array;
+  state: 'running' | 'succeeded' | 'failed';
+  expires_at: Date;
+  outcome: Uint8Array | null;
+}
+
+declare module '../../postgres/tables.ts' {
+  interface Tables {
+    completion_request: CompletionRequestTable;
+  }
+}
 
 /** A request with an Idempotency-Key: its client and the SHA-256 of the key. */
 export interface RequestName {

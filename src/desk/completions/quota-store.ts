@@ -1,9 +1,33 @@
-import { sql } from 'kysely';
+import { type Generated, sql } from 'kysely';
 import type { Database } from '../../postgres/database.ts';
 import type { Statements } from '../../postgres/statements.ts';
 import { type FindTenants, forEachTenant, type TenantWork } from '../../postgres/tenants/tenants-with.ts';
 import type { Tokens } from '../../providers/call-ledger.ts';
-import './tables.ts';
+
+interface CompletionQuotaTable {
+  tenant: string;
+  input_used: Generated<number>;
+  output_used: Generated<number>;
+  input_reserved: Generated<number>;
+  output_reserved: Generated<number>;
+}
+
+interface CompletionReservationTable {
+  tenant: string;
+  reservation: string;
+  input: number;
+  output: number;
+  expires_at: Date;
+  charged: Generated<boolean>;
+  sent: Generated<boolean>;
+}
+
+declare module '../../postgres/tables.ts' {
+  interface Tables {
+    completion_quota: CompletionQuotaTable;
+    completion_reservation: CompletionReservationTable;
+  }
+}
 
 export interface QuotaState {
   used: Tokens;

@@ -5,7 +5,6 @@ import { type FindTenants, forEachTenant, type TenantWork } from '../../postgres
 import type { JobType } from './job.ts';
 import { leasedJob, type TakenJob } from './job-store.ts';
 import type { JobDocument } from './schemas.ts';
-import './tables.ts';
 
 /** Milliseconds after which a worker that has not extended its lease is dead, and another takes its job. */
 export const jobLease = 15_000;
