@@ -7,7 +7,7 @@ import type { Tracer } from '../core/trace.ts';
 import type { CompletionTimes } from '../desk/completions/service.ts';
 import { jobPlaces } from '../desk/jobs/dispatcher.ts';
 import { createLogger } from '../http/logger.ts';
-import { measureConnections } from '../metrics/connections.ts';
+import { measureConnections } from '../metrics/database-figures.ts';
 import { Metrics } from '../metrics/metrics.ts';
 import { openTracer } from '../metrics/open-tracer.ts';
 import { measureProcess } from '../metrics/process.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { AgeOfOldest } from '../../src/context/installation-figures.ts';
-import { measureConnections } from '../../src/metrics/connections.ts';
+import { measureConnections } from '../../src/metrics/database-figures.ts';
 import { Metrics } from '../../src/metrics/metrics.ts';
 import { formatVerifierKey, signatureTypes } from '../../src/proof/log/note.ts';
 import { makeProofKey } from '../../src/proof/log/signer.ts';
