@@ -1,24 +1,13 @@
 -- The paths of an entry as jsonb. In: their JSON text. Out: an object of paths. It reads no table, so it forces no
 -- plan. Parallel unsafe: before PostgreSQL 17 no plan that reads in parallel may enter an exception block, even in its
 -- leader.
--- jsonb knows neither U+0000 nor half of a surrogate pair. U+0001 U+0001 stands for the first, U+0001 U+0002 for
--- U+0001, U+D7FF U+E800 to U+EFFF for U+D800 to U+DFFF, which keeps the order by code point
--- (src/query/json-projection.ts).
--- It does not know numbers of very many digits either. One beyond the bounds of a query is replaced by another one
--- beyond them, which keeps the order. Of 16,000 digits after the point the rest is one digit.
+-- jsonb knows neither U+0000 nor half of a surrogate pair (plain_json), nor numbers of very many digits. One beyond the
+-- bounds of a query is replaced by another one beyond them, which keeps the order. Of 16,000 digits after
+-- the point the rest is one digit.
 create function change_paths(paths text) returns jsonb language plpgsql immutable parallel unsafe cost 100 as $$
 declare
-  plain text := paths;
+  plain constant text := case when strpos(paths, '\u') > 0 then plain_json(paths) else paths end;
 begin
-  if strpos(paths, '\u') > 0 and paths ~ '\\u(?:000[01]|[dD][89a-fA-F])' then
-    -- so that each backslash begins an escape
-    plain := regexp_replace(plain, '\\\\', '\\u005c', 'g');
-    plain := regexp_replace(plain, '\\u0001', '\\u0001\\u0002', 'g');
-    plain := regexp_replace(plain, '\\u0000', '\\u0001\\u0001', 'g');
-    plain := regexp_replace(plain, '\\u[dD]([89abAB][0-9a-fA-F]{2})(?!\\u[dD][c-fC-F])', '\\ud7ff\\ue\1', 'g');
-    plain := regexp_replace(plain, '(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD]([c-fC-F][0-9a-fA-F]{2})',
-                            '\\ud7ff\\ue\1', 'g');
-  end if;
   begin
     return plain::jsonb;
   exception when numeric_value_out_of_range then

@@ -1,11 +1,13 @@
--- The history of documents that are named one by one, of what is related to such documents, or of documents whose ids
--- are like `ids_like`, from `ids_from` up to `ids_before`, in [since, before), as change_read answers it. Null stands
--- for any: kinds, actors, and the entity types of the related items; ids are those of kinds. The total is null where
--- more than 20,000 entries have such ids: then there may be a better way to read them.
+-- The history of documents that are named one by one, of what is related to such documents, of documents whose ids are
+-- like `ids_like`, from `ids_from` up to `ids_before`, or of entries with one of `terms` (entry_terms) whose
+-- correlation id, or member `context_name` of the context, is one of `texts`. In [since, before), as change_read
+-- answers it. Null stands for any: kinds, actors, and the entity types of the related items; ids are those of kinds.
+-- The total is null where more than 20,000 entries have such ids: then there may be a better way to read them.
 create function change_read_documents(of_tenant text, now bigint, since bigint, before bigint, kinds bigint[],
                                       actors bigint[], documents uuid[], related_documents uuid[],
                                       related_entities text[], ids_from text, ids_before text, ids_like text,
-                                      skip bigint, size bigint, names_since xid8, recent bigint, lineage text)
+                                      terms integer[], texts text[], context_name text, skip bigint, size bigint,
+                                      names_since xid8, recent bigint, lineage text)
 returns table (total bigint, current boolean, at bigint, kind bigint, actor bigint, entity_id text,
                name text, schema_version text, related text, paths text, erased text, correlation_id text)
 language plpgsql stable
@@ -77,6 +79,15 @@ begin
          ) as e
          where actors is null or e.actor = any (actors)
          limit max_by_ids + 1)
+      union all
+      select e.at, e.sequence from change_entry e
+        where e.tenant = of_tenant
+          and (e.correlation is not null or e.correlation_text is not null or e.context is not null)
+          and entry_terms(e.tenant, e.correlation, e.correlation_text, e.context) && terms
+          and e.at >= first_moment and e.at < last_moment
+          and case when context_name is null then coalesce(e.correlation::text, e.correlation_text)
+                else change_context_text(e.context, context_name) end = any (texts)
+          and (kinds is null or e.kind = any (kinds)) and (actors is null or e.actor = any (actors))
     )
     select counted.total, page.ats, page.sequences into total, ats, sequences
       from (

@@ -48,8 +48,8 @@ export interface ExportPiece {
 
 /** Complete results of change history queries. */
 export interface ExportHistory {
-  /** Throws AnnalsError for an invalid query. */
-  check(q: string): void;
+  /** Throws AnnalsError for an invalid query, or one on contexts of a caller who may not read them. */
+  check(q: string, reader: { readonly readsContext?: boolean }): void;
   /**
    * Passes the complete result of a query to `take`, in parts of about 1 MiB, newest first, from one snapshot. Reads
    * the next part only after `take` has finished.

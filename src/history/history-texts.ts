@@ -22,7 +22,7 @@ import type { FacetField } from './search/count-store.ts';
 import { facetsView } from './search/facets.ts';
 import type { FindPage } from './search/find-page.ts';
 import { histogramView } from './search/histogram.ts';
-import { parseOwnQuery, requireActors } from './search/plan/restriction.ts';
+import { parseOwnQuery, type QueryReader, requireActors } from './search/plan/restriction.ts';
 
 /** JSON text of a part of an answer. */
 export interface HistoryText {
@@ -44,12 +44,12 @@ interface PageText {
   readonly total: number;
 }
 
-export interface TenantReader {
+export interface TenantReader extends Pick<QueryReader, 'scopes'> {
   readonly tenant: string;
   readonly restriction?: Restriction | undefined;
 }
 
-interface ChangesRequest {
+interface ChangesRequest extends Pick<QueryReader, 'scopes'> {
   q: string;
   page: number;
   size: number;
@@ -113,7 +113,7 @@ export function createHistoryTexts({
   return {
     async changes(tenant: string, request: ChangesRequest): Promise<PageText> {
       const { q, page, size, maxBytes, withRef = false, restriction, signal = currentWork()?.signal } = request;
-      const query = parseOwnQuery(q, restriction);
+      const query = parseOwnQuery(q, request);
       return await doWork({ tenant, signal, timeLimit: requestLimit }, async () => {
         const skip = (page - 1) * size;
         const read = await findPage(tenant, query, { skip, size, inPieces: true, withIdentity: withRef, restriction });
@@ -126,13 +126,13 @@ export function createHistoryTexts({
     },
 
     async counts(
-      { tenant, restriction }: TenantReader,
+      { tenant, restriction, scopes }: TenantReader,
       { q, by, size, buckets: maxBuckets, timeZone }: CountRequest,
       maxBytes: number,
     ): Promise<HistoryText> {
       const calendar = timeZone === undefined ? undefined : calendarIn(timeZone);
       if (by === 'actor') requireActors(restriction);
-      const query = parseOwnQuery(q, restriction);
+      const query = parseOwnQuery(q, { restriction, scopes });
       if (by === 'time') {
         const histogram = await reads.histogram(tenant, query, { maxBuckets, calendar, restriction });
         return { text: JSON.stringify(histogramView(histogram)) };

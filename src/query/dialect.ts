@@ -25,6 +25,8 @@ export interface TextField {
   readonly kind: 'text';
   /** The values are paths: a text also finds the paths that begin with it and a dot. */
   readonly beneath?: true;
+  /** Takes neither globs nor regular expressions. */
+  readonly exact?: true;
 }
 
 /** Takes only one of a few values or a list of them. */
@@ -67,15 +69,18 @@ export interface FieldNeed {
   readonly message: string;
 }
 
-/** A fixed set of fields, in the order of messages. */
+/** A fixed set of fields, in the order of messages. A name that ends with a dot and `*` stands for all that begin so. */
 export function fixedFields<Rule extends FieldRule>(
   rules: Readonly<Record<string, Rule>>,
   example: string,
 ): Fields<Rule> {
   const known = new Map(Object.entries(rules));
+  const prefixes = [...known]
+    .filter(([name]) => name.endsWith('.*'))
+    .map(([name, rule]) => ({ prefix: name.slice(0, -1), rule }));
   const has = (rule: FieldRule, name: string) => rule.kind === 'item' && rule.item.field(name) !== undefined;
   return {
-    field: (name) => known.get(name),
+    field: (name) => known.get(name) ?? prefixes.find(({ prefix }) => name.startsWith(prefix))?.rule,
     fields: oneOf([...known.keys()]),
     example,
     itemOf: (name) => [...known].find(([, rule]) => has(rule, name))?.[0],

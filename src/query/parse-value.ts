@@ -138,6 +138,7 @@ export function parseValue(
   allowance: RegexAllowance,
 ): Matcher {
   if (rule.kind === 'choice') return parseChoice(cursor, field, rule, context);
+  if (rule.exact) return parseExact(cursor, field, context);
   switch (cursor.next) {
     case '(':
       return parseList(cursor, () => parseItem(cursor, itemOfList));
@@ -152,6 +153,17 @@ export function parseValue(
     default:
       return parseItem(cursor, context);
   }
+}
+
+function parseExact(cursor: Cursor, field: string, context: ValueContext): Matcher {
+  const parseOne = (place: ValueContext) => {
+    const start = cursor.offset;
+    if (cursor.next === '~') throw cursor.error(`no regular expression, which ${field} does not take`);
+    const item = parseItem(cursor, place);
+    if (item.kind === 'glob') throw cursor.error(`no pattern, which ${field} does not take: quote a *`, start);
+    return item;
+  };
+  return cursor.next === '(' ? parseList(cursor, () => parseOne(itemOfList)) : parseOne(context);
 }
 
 const itemOfList: ValueContext = { inParentheses: true, inList: true };

@@ -18,6 +18,7 @@ import { parseDocumentTerm, parseRange, parseValue } from './parse-value.ts';
 import { foundAt, QueryError } from './query-error.ts';
 import { regexWorkLimit } from './regex.ts';
 import type { ValueContext } from './spans.ts';
+import { plainFieldName } from './written.ts';
 
 /** Every field there may be in a JSON document, its path with dots between the keys (contract 9). */
 const documentDialect: Dialect = {
@@ -135,7 +136,8 @@ class Parser {
       const hint = hintAt(cursor.text, cursor.offset);
       throw cursor.error(`a field and a colon, such as ${dialect.example}${hint === undefined ? '' : ` (${hint})`}`);
     }
-    const rule = dialect.field(field);
+    const name = plainFieldName(field);
+    const rule = dialect.field(name);
     if (rule === undefined) {
       const found = foundAt(cursor.text, cursor.offset, cursor.offset + field.length);
       const item = dialect.itemOf?.(field);
@@ -145,7 +147,7 @@ class Parser {
     this.#terms += 1;
     if (this.#terms > queryLimits.terms) throw cursor.error(`no more than ${queryLimits.terms} terms`);
     cursor.offset += field.length + 1;
-    return { field, rule, position };
+    return { field: name, rule, position };
   }
 
   #item(field: string, dialect: ItemDialect, position: number): ItemMatch {

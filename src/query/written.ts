@@ -1,8 +1,8 @@
 // How the query language writes its values. Service, client, console and viewer share this file: it imports nothing,
 // and the client's package has a copy of it.
 
-/** A name of a field, as the source of a regular expression. */
-export const fieldName = '[A-Za-z_][A-Za-z0-9_.]*';
+/** A name of a field, as the source of a regular expression. A member of the context may be quoted. */
+export const fieldName = '(?:[A-Za-z_][A-Za-z0-9_.]*|context\\."(?:[^"\\\\]|\\\\["\\\\])*")';
 
 /** Operators of bounds. The longer ones come first, so that `>=` is not read as `>`. */
 export const boundOperators = ['>=', '<=', '>', '<'] as const;
@@ -13,6 +13,11 @@ export const operatorWord = /(^|[ (),])(AND|OR|NOT)(?![^ (),])/;
 /** A text in quotes: every character of it stands for itself. */
 export function quoted(text: string): string {
   return `"${text.replace(/["\\]/g, '\\$&')}"`;
+}
+
+/** The name of a field without its quotes: `context."user-agent"` is the member `user-agent`. */
+export function plainFieldName(written: string): string {
+  return written.endsWith('"') ? `context.${unquoted(written.slice('context.'.length))}` : written;
 }
 
 /** The text inside quotes, whose closing one may be missing. */

@@ -6,7 +6,7 @@ import { startTestServer } from '../support/server/server.ts';
 const read = 'changelog.changelog_read';
 const manage = 'changelog.changelog_manage';
 const fields =
-  'entity, entityId, type, actor, occurredAt, related.entity, related.entityId, path, related, change or compoundLogicalQuery';
+  'entity, entityId, type, actor, actorId, onBehalfOf, onBehalfOfId, correlationId, context.*, occurredAt, related.entity, related.entityId, path, related, change or compoundLogicalQuery';
 const forbidden = {
   status: 403,
   type: 'insufficient_permissions',

@@ -10,10 +10,17 @@ import { startTestServer } from '../support/server/server.ts';
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 const server = closeAfterAll(await startTestServer({ clock: { now: () => now } }));
-const all = await server.token('acme');
+const all = await server.token('acme', { scope: 'changelog.changelog_manage' });
 const record = createRecorder(server.context.db, 'acme', () => now);
 
 const uuid = '0190c9a4-7d5e-7c3a-9b1f-3f2a1c0d9e8f';
+const contexts = [
+  '{"ip":"203.0.113.7"}',
+  '{"ip":"203.0.113.7","user-agent":"a \\"b\\"","n":1.10}',
+  '{"ip":"203.0.113.8","flag":true,"deep":{"x":1}}',
+  `{"deep.x":1,"ip":null,"long":"${'x'.repeat(201)}"}`,
+  '{"a\\\\b":"x","zero\\u0000":"half \\ud800"}',
+];
 const people: Partial<Change>[] = [
   { actor: 'Jane Doe', actorId: 'u-17', correlationId: uuid },
   { actor: 'Jane Smith', actorId: 'u-17', onBehalfOf: { name: 'Acme Ltd', id: 'c-1' }, correlationId: 'req-1' },
@@ -22,7 +29,13 @@ const people: Partial<Change>[] = [
   { actor: 'Support', onBehalfOf: { name: 'exists' }, correlationId: uuid.toUpperCase() },
 ];
 const changes = people.map((who, index) =>
-  changeOf({ at: now - 1_000 + index, entity: 'order', entityId: `o-${index}`, ...who }),
+  changeOf({
+    at: now - 1_000 + index,
+    entity: 'order',
+    entityId: `o-${index}`,
+    context: contexts[index] ?? '',
+    ...who,
+  }),
 );
 expect(await record(changes)).toEqual(people.map(() => 'recorded'));
 
@@ -48,7 +61,7 @@ test('an entry shows who made it, for whom, and what it belongs to', async () =>
   expect(shown).toEqual(people);
   // through the several statements of a read with context too
   const answer = await server.call('/changelog/acme/changelogs?context=true', {
-    token: await server.token('acme', { scope: 'changelog.changelog_manage' }),
+    token: all,
   });
   const { items } = (await answer.json()) as { items: Record<string, unknown>[] };
   expect(items.map(({ actorId }) => actorId)).toEqual(people.map(({ actorId }) => actorId).reverse());
@@ -69,6 +82,29 @@ test.each([
   ['onBehalfOf:"exists"', ['o-4']],
   ['onBehalfOf:exists', ['o-1', 'o-4']],
   ['onBehalfOfId:c-2', ['o-2']],
+  [`correlationId:${uuid}`, ['o-0']],
+  [`correlationId:(req-1, ${uuid})`, ['o-0', 'o-1']],
+  [`correlationId:${uuid.toUpperCase()}`, ['o-4']],
+  ['correlationId:exists', ['o-0', 'o-1', 'o-4']],
+  ['correlationId:missing type:update', ['o-2', 'o-3']],
+  ['compoundLogicalQuery:((correlationId:req-1) OR (entity:order entityId:o-3))', ['o-1', 'o-3']],
+  ['compoundLogicalQuery:((correlationId:req-1) OR (actorId:u-18))', ['o-1', 'o-2']],
+  ['correlationId:req-1 actor:Jane Doe', []],
+  ['context.ip:203.0.113.7', ['o-0', 'o-1']],
+  ['context.ip:203.0.*', ['o-0', 'o-1', 'o-2']],
+  ['context.ip:(203.0.113.8, x)', ['o-2']],
+  ['context.ip:~8$', ['o-2']],
+  ['context.ip:missing', ['o-3', 'o-4']],
+  ['context.ip:exists type:update', ['o-0', 'o-1', 'o-2']],
+  ['context."user-agent":"a \\"b\\""', ['o-1']],
+  ['context.n:1.10', ['o-1']],
+  ['context.n:1.1', []],
+  ['context.flag:true', ['o-2']],
+  ['context.deep:*', []],
+  ['context.deep.x:1', ['o-3']],
+  ['context.ip:203.0.113.7 actorId:u-17 correlationId:req-1', ['o-1']],
+  ['context."a\\\\b":x', ['o-4']],
+  [`context.long:${'x'.repeat(201)}`, ['o-3']],
   ['compoundLogicalQuery:((onBehalfOfId:c-1) OR (actorId:missing type:update))', ['o-1', 'o-3', 'o-4']],
 ])('%s', async (q, entities) => {
   expect(await found(q)).toEqual(entities);
@@ -92,7 +128,7 @@ test('a restricted credential sees and finds them only with actors: all', async 
   const ofNames = await tokenOf(true);
   expect(JSON.stringify((await list('', ofNames)).body)).not.toMatch(/u-17|onBehalfOf|correlationId/);
   for (const actors of [false, true] as const) {
-    for (const field of ['actorId', 'onBehalfOf', 'onBehalfOfId']) {
+    for (const field of ['actorId', 'onBehalfOf', 'onBehalfOfId', 'correlationId']) {
       const { status, body } = await list(`${field}:x`, await tokenOf(actors));
       expect(status).toBe(400);
       expect(JSON.stringify(body)).toContain('does not show');
@@ -101,6 +137,28 @@ test('a restricted credential sees and finds them only with actors: all', async 
   const { body } = await list('actorId:u-17', await tokenOf('all'));
   expect(body.items).toMatchObject([{ actorId: 'u-17', onBehalfOf: { id: 'c-1' } }, { correlationId: uuid }]);
 });
+
+test('a term on contexts needs the right to read them, whatever the operation', async () => {
+  const reader = await server.token('acme', { scope: 'changelog.changelog_read' });
+  const restriction = readRestriction([{ query: 'entity:order', hide: [], actors: 'all' }]);
+  for (const token of [reader, await server.token('acme', { restriction })]) {
+    for (const path of ['changelogs?', 'histogram?', 'facets?field=type&']) {
+      const answer = await server.call(`/changelog/acme/${path}q=context.ip:x`, { token });
+      expect([path, answer.status]).toEqual([path, 403]);
+    }
+  }
+  expect((await server.call('/changelog/acme/feed?q=context.ip:x', { token: reader })).status).toBe(403);
+  const jobs = await server.token('acme', { scope: 'changelog.changelog_read ai.agent_manage' });
+  const call: Call = (path, init = {}) => server.call(path, { token: jobs, ...init });
+  await expect(startExport(call, 'acme', { q: 'context.ip:x', format: 'CSV' })).rejects.toThrow('no export: 403');
+});
+
+test.each(['correlationId:a*', 'correlationId:~a', 'correlationId:(a, b*)', 'context:x', 'context."x:y'])(
+  '%s is refused',
+  async (q) => {
+    expect((await list(q)).status).toBe(400);
+  },
+);
 
 test('an export has four columns at the end', async () => {
   const token = await server.token('acme', { scope: 'changelog.changelog_read ai.agent_manage' });

@@ -59,6 +59,7 @@ async function expectAnswers(database: TestDatabase): Promise<void> {
   const entries = (await entriesOf(database)).map((entry) => ({
     ...entry,
     at: Number(entry.at),
+    context: entry.context ?? '{}',
     related: JSON.parse(entry.related ?? '[]'),
     paths: JSON.stringify(entry.paths),
   }));
@@ -107,7 +108,14 @@ describe.each([
     expect(await rowsOfTables(database)).toEqual(before);
     const fresh = await createTestDatabaseForThisTest(createSingleTestDatabase);
     // A service makes these after its start.
-    const leaveOut = ['entry_short_id', 'entry_long_id', 'entry_paths', 'instance_narrow_values', 'instance_wide'];
+    const leaveOut = [
+      'entry_short_id',
+      'entry_long_id',
+      'entry_paths',
+      'entry_terms',
+      'instance_narrow_values',
+      'instance_wide',
+    ];
     expect(await schemaText(database.pool, { leaveOut })).toBe(await schemaText(fresh.pool, { leaveOut }));
     expect(await migrate(database.pool)).toEqual([]);
     await expectAnswers(database);
@@ -200,7 +208,7 @@ describe('a database whose last version left something unfinished', () => {
   );
 
   test('is opened once it is finished', async () => {
-    expect(await migrate(database.pool)).toEqual(['0002-change-input.sql']);
+    expect(await migrate(database.pool)).toEqual(['0002-change-input.sql', '0003-who-exactly.sql']);
     expect((await ledgerOf(database))[0]).toBe('0001-baseline.sql');
   });
 });
@@ -239,6 +247,7 @@ test('a database or a backup of an earlier migration is refused, and the error n
 const checksums: Readonly<Record<string, string>> = {
   '0001-baseline.sql': 'a0b737354095dcace74ed63a73bbea881b71587c3399c9edb1f36778069dea40',
   '0002-change-input.sql': '60a45a6818c6b79d693f8fc19b85640df755f9a949d77cf27e14977366ea7339',
+  '0003-who-exactly.sql': '58980710b23331d24bcd0b39f535f82043004b43ed57b19c73570d2089bd6900',
 };
 
 test('migrations are never edited', async () => {

@@ -30,6 +30,8 @@ export interface ExportRequest {
   withContext?: boolean;
   proof?: boolean;
   restriction?: readonly WrittenRestriction[] | undefined;
+  /** Whether the client may read contexts; left out: no. */
+  readsContext?: boolean;
   requestId: string;
   /** The client that owns the export. */
   clientId: string;

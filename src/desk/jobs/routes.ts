@@ -63,9 +63,11 @@ export async function jobRoutes(
       const options = { q, format, withContext, proof };
       if (proof && (!scopes.includes('changelog.proof_read') || restriction !== undefined)) throw insufficientScopes();
       if (proof && format !== 'NDJSON') throw invalidField('format', 'with proof the format is NDJSON');
-      if (withContext && (!mayReadContext(scopes) || restriction !== undefined)) throw insufficientScopes();
+      const readsContext = mayReadContext(scopes) && restriction === undefined;
+      if (withContext && !readsContext) throw insufficientScopes();
       const jobId = await jobs.startExport(tenant, {
         ...options,
+        readsContext,
         requestId: request.id,
         clientId,
         restriction: restriction?.written,

@@ -98,7 +98,7 @@ export function createJobs(options: JobsOptions): Jobs {
   return {
     async startExport(tenant, request) {
       const { q, format, withContext = false, proof = false, restriction } = request;
-      exportHistory.check(q);
+      exportHistory.check(q, request);
       const askedAt = now();
       const document = exportDocument(randomUUID(), askedAt, request);
       const input: ExportInput = { q, format, withContext, proof, restriction, askedAt };

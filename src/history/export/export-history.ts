@@ -2,6 +2,7 @@ import type { ExportHistory, ExportPiece, ExportRequest, ExportSnapshot } from '
 import { TimeSlice } from '../../core/fairness/time-slice.ts';
 import { doWork } from '../../core/fairness/work.ts';
 import type { Restriction } from '../../http/credentials.ts';
+import type { Scope } from '../../http/scopes.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import type { RegexMatcherPool } from '../../query/regex-pool.ts';
@@ -71,8 +72,8 @@ export function createExportHistory(dependencies: ExportDependencies): ExportHis
   }
 
   return {
-    check(q) {
-      parseOwnQuery(q, undefined);
+    check(q, { readsContext }) {
+      parseOwnQuery(q, { scopes: readsContext ? checkedScopes : [] });
     },
 
     async run(request, take) {
@@ -86,6 +87,9 @@ export function createExportHistory(dependencies: ExportDependencies): ExportHis
     },
   };
 }
+
+/** The rights of the caller were checked when the export was requested. */
+const checkedScopes: readonly Scope[] = ['changelog.changelog_manage'];
 
 /** The place before all entries, newest first. */
 const beforeAll: Place = { at: Number.MAX_SAFE_INTEGER, sequence: 0 };
@@ -105,7 +109,7 @@ async function open(
   // tenant has moved within a cluster, since the other worker does not know the snapshot.
   const isValid = (before: ExportSnapshot) => horizonSoon <= before.since && before.placement === placement;
   const resume = request.resume !== undefined && isValid(request.resume) ? request.resume : undefined;
-  const query = queryAt(tenant, parseOwnQuery(q, restriction), askedAt, restriction);
+  const query = queryAt(tenant, parseOwnQuery(q, { restriction, scopes: checkedScopes }), askedAt, restriction);
   const since = resume?.since ?? Math.max(query.from, horizon);
   const search = await searchFor(transaction, query, { since, dictionary, regexes });
   const { hide, actors } = restriction ?? { hide: [], actors: 'all' as const };

@@ -3,10 +3,9 @@ import { Semaphore } from '../../core/fairness/semaphore.ts';
 import { onClientGone, whenClientGone } from '../../http/client-gone.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { type Answer, jsonText, jsonType, stream } from '../../http/openapi/answers.ts';
-import { parseQuery } from '../../query/parse.ts';
 import { historyOperation, mayShowContext, refuseContextWithoutScope } from '../routes/operation.ts';
 import { HistoryPath } from '../routes/schemas.ts';
-import { changelogDialect } from '../search/plan/dialect.ts';
+import { parseOwnQuery } from '../search/plan/restriction.ts';
 import { EventStream, longPortions, maxPortionBytes, OpenStreams } from './event-stream.ts';
 import { type Feed, readAnswer } from './feed.ts';
 import { RestoredCursor } from './feed-cursor.ts';
@@ -46,7 +45,7 @@ export async function feedRoutes(app: HttpServer, { feed }: { feed: Feed }): Pro
       const { q = '', after = 'now', limit = feedLimits.defaultItems, wait = 0, context } = request.query;
       const { tenant } = request.params;
       const withContext = mayShowContext(context, request.credentials);
-      parseQuery(q, changelogDialect);
+      parseOwnQuery(q, request.credentials);
       const lastEventId = request.headers['last-event-id'];
       const begin = await (lastEventId
         ? feed.positionOf(tenant, lastEventId, 'Last-Event-ID')

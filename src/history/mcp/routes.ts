@@ -45,14 +45,14 @@ export async function mcpRoutes(app: HttpServer, { history, isOwnOrigin }: McpOp
         throw new AnnalsError('insufficient_permissions', 'Only a page of this service may send this request.');
       }
       if (Array.isArray(request.body)) throw new AnnalsError('validation_violation', 'A request is one JSON object.');
-      const { tenant, restriction } = request.credentials;
+      const { tenant, restriction, scopes } = request.credentials;
       const onError = (error: unknown) => {
         if (!(error instanceof ClientGone)) request.log.error({ err: error }, 'a tool of MCP failed');
       };
       // The protocol's package is loaded with the first call: many processes have none.
       const { createMcp } = await loadPart(() => import('./server.ts'));
       const mcp = createMcp(history, productVersion());
-      const answer = await mcp({ tenant, restriction, onError }, webRequest(request), request.body);
+      const answer = await mcp({ tenant, restriction, scopes, onError }, webRequest(request), request.body);
       // As a whole: until then the time of the request counts.
       const text = await answer.text();
       const reason: unknown = request.work?.signal.reason;

@@ -78,8 +78,12 @@ export const tools: readonly HistoryTool[] = [
       'Who changed what, when, from what to what: the changes that match, newest first, and their exact total.',
     input: SearchInput,
     run: (async (history, reader, { page = 1, size = defaultChanges, ...input }) => {
-      const request = { ...input, page, size, maxBytes: maxTextBytes, withRef: true, restriction: reader.restriction };
-      const { text, shown, left, cut, total } = await history.changes(reader.tenant, request);
+      const request = { ...input, page, size, maxBytes: maxTextBytes, withRef: true };
+      const { text, shown, left, cut, total } = await history.changes(reader.tenant, {
+        ...request,
+        restriction: reader.restriction,
+        scopes: reader.scopes,
+      });
       const first = (page - 1) * size + 1;
       const pages = Math.ceil(total / size);
       return frame(text, [

@@ -81,7 +81,7 @@ async function sendPage({ findPage, sealer, request, tenant, query }: ChangesQue
   const withContext = mayShowContext(context, request.credentials);
   const withIdentity = ref === 'true';
   const options = { skip: (page - 1) * size, size, inPieces: true, withContext, withIdentity, restriction };
-  const parsed = parseOwnQuery(q, restriction);
+  const parsed = parseOwnQuery(q, request.credentials);
   const begun = performance.now();
   const found = await findPage(tenant, parsed, options);
   reply.headers(timingOf(found.plan, begun, restriction));
@@ -93,7 +93,7 @@ async function sendFile({ findPage, sealer, request, tenant, query: { q = '' } }
   const { restriction } = request.credentials;
   reply.type(csvType).header('content-disposition', 'attachment; filename="changes.csv"');
   const options = { skip: 0, size: maxEntriesOfFile, inPieces: 'always', restriction } as const;
-  const found = await findPage(tenant, parseOwnQuery(q, restriction), options);
+  const found = await findPage(tenant, parseOwnQuery(q, request.credentials), options);
   if (found.total > maxEntriesOfFile) {
     throw invalidField('q', `q has ${found.total} changes, and a file at most ${maxEntriesOfFile}`);
   }

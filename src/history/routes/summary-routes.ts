@@ -155,7 +155,7 @@ export function summaryRoutes(app: HttpServer, { reads }: { reads: HistoryReads 
       const { q = '', buckets: maxBuckets = 60, timeZone } = request.query;
       const calendar = timeZone === undefined ? undefined : calendarIn(timeZone);
       const { restriction } = request.credentials;
-      const query = parseOwnQuery(q, restriction);
+      const query = parseOwnQuery(q, request.credentials);
       const begun = performance.now();
       const found = await reads.histogram(request.params.tenant, query, { maxBuckets, calendar, restriction });
       reply.headers(timingOf(found.plan, begun, restriction));
@@ -183,7 +183,7 @@ export function summaryRoutes(app: HttpServer, { reads }: { reads: HistoryReads 
       const { q = '', field, size = 20 } = request.query;
       const { restriction } = request.credentials;
       if (field === 'actor') requireActors(restriction);
-      const query = parseOwnQuery(q, restriction);
+      const query = parseOwnQuery(q, request.credentials);
       const begun = performance.now();
       const found = await reads.facets(request.params.tenant, query, { field, size, restriction });
       reply.headers(timingOf(found.plan, begun, restriction));

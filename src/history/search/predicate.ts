@@ -1,7 +1,9 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { TimeSlice } from '../../core/fairness/time-slice.ts';
 import { uuidOf } from '../../core/text-hash.ts';
+import { projectedText } from '../../query/json-projection.ts';
 import { likePattern } from '../../query/match.ts';
+import { exactTexts as exactMembers, isIndexed, memberSatisfies, numbersOf } from './member-terms.ts';
 import type { Dictionary } from './names/dictionary.ts';
 import { changeSatisfies, isInIdSet, pathSatisfies } from './path-predicate.ts';
 import {
@@ -55,6 +57,8 @@ export async function entryConditions(
         return pathSatisfies(part);
       case 'change':
         return changeSatisfies(part);
+      case 'member':
+        return memberSatisfies(tenant, part);
       case 'related':
         // A cluster refuses a subquery that reads nothing, and one whose only tenant is that of a row of a union.
         if ([...part.ids, ...part.entities].some(acceptsNothing)) return sql`false`;
@@ -164,6 +168,7 @@ const maxLookedUp = 10_000;
 /** Whether the term names its documents one by one, so that an index finds them. False if they are too many. */
 export function namesDocuments(term: OpenTerm): boolean {
   if (term.kind === 'path' || term.kind === 'change') return false;
+  if (term.kind === 'member') return isIndexed(term);
   return (term.kind === 'document' ? [term.matcher] : term.ids).some(
     (matcher) =>
       exactTexts(matcher) !== undefined || (matcher.kind === 'ids' && matcher.isIn && matcher.count <= maxLookedUp),
@@ -184,22 +189,41 @@ interface DocumentLookup {
   readonly relatedDocuments: string[] | null;
   readonly relatedEntities: readonly string[] | null;
   readonly ids: IdRange | null;
+  /** Numbers of the index of terms, and the values: correlation ids, or those of a member of the context. */
+  readonly terms: readonly number[] | null;
+  readonly texts: readonly string[] | null;
+  readonly context: string | null;
 }
 
+const nothingNamed: DocumentLookup = {
+  documents: null,
+  relatedDocuments: null,
+  relatedEntities: null,
+  ids: null,
+  terms: null,
+  texts: null,
+  context: null,
+};
+
 /** The documents that a term names one by one, or the range of their ids. Undefined if it has neither, or too many. */
-export function namedDocuments(term: OpenTerm): DocumentLookup | undefined {
+export function namedDocuments(tenant: string, term: OpenTerm): DocumentLookup | undefined {
+  if (term.kind === 'member') {
+    const numbers = numbersOf(tenant, term);
+    const context = term.context === undefined ? null : projectedText(term.context);
+    return numbers && { ...nothingNamed, terms: numbers, texts: exactMembers(term) ?? null, context };
+  }
   if (term.kind === 'document') {
     const texts = exactTexts(term.matcher);
     const ids = idRangeOf(term.matcher) ?? null;
     if (texts === undefined && ids === null) return undefined;
-    return { documents: texts?.map(uuidOf) ?? null, relatedDocuments: null, relatedEntities: null, ids };
+    return { ...nothingNamed, documents: texts?.map(uuidOf) ?? null, ids };
   }
   if (term.kind !== 'related') return undefined;
   const [ids, ...furtherIds] = term.ids.map(exactTexts);
   const [entities, ...furtherEntities] = term.entities.map(exactTexts);
   if (ids === undefined || furtherIds.length > 0 || furtherEntities.length > 0) return undefined;
   if (term.entities.length > 0 && entities === undefined) return undefined;
-  return { documents: null, relatedDocuments: ids.map(uuidOf), relatedEntities: entities ?? null, ids: null };
+  return { ...nothingNamed, relatedDocuments: ids.map(uuidOf), relatedEntities: entities ?? null };
 }
 
 function matches(

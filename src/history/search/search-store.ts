@@ -4,7 +4,7 @@ import { projectedText } from '../../query/json-projection.ts';
 import type { Place } from '../entries/entry-store.ts';
 import { namedPaths, type PathNames } from './names/path-name-store.ts';
 import { mustBeRead } from './path-predicate.ts';
-import type { IdField } from './plan/id-patterns.ts';
+import { type IdField, isContextField } from './plan/id-patterns.ts';
 import type { Search } from './search.ts';
 
 /** With estimates below this, the planner may read all rows of a tenant for each row. */
@@ -142,8 +142,8 @@ export interface IdSource {
 }
 
 /**
- * Reads the distinct ids of the documents, or of the related documents, of entries, or their paths in the form of the
- * projection; paths that names identify may be those of other entries too. A transaction can run it once at a time.
+ * Reads the distinct ids of the documents, or of the related documents, of entries, or their paths or members of their
+ * contexts in the form of the projection; paths that names identify may be those of other entries too. A transaction can run it once at a time.
  */
 export async function* readDocumentIds(
   transaction: DatabaseTransaction,
@@ -156,7 +156,9 @@ export async function* readDocumentIds(
     containing === null
       ? sql`true`
       : sql`(${sql.join(
-          containing.map((text) => sql`strpos(${id}, ${of === 'path' ? projectedText(text) : text}) > 0`),
+          containing.map(
+            (text) => sql`strpos(${id}, ${of === 'path' || isContextField(of) ? projectedText(text) : text}) > 0`,
+          ),
           sql` or `,
         )})`;
   const rowsOf = (all: RawBuilder<unknown>, row: 'e' | 'r') =>
@@ -177,10 +179,18 @@ export async function* readDocumentIds(
       from ${rowsOf(entries, 'e')} cross join lateral jsonb_object_keys(change_paths(e.paths)) as p (path)
       where e.tenant = ${tenant} and e.at >= ${since} and ${ofKinds} and ${mustBeRead(paths)} and ${contains(sql`p.path`)}`,
   };
+  const membersOf = (name: string) => {
+    const value = sql`change_context_text(e.context, ${projectedText(name)})`;
+    return sql`select distinct ${value} as id from ${rowsOf(entries, 'e')}
+      where e.tenant = ${tenant} and e.at >= ${since} and ${ofKinds} and e.context is not null and ${value} is not null
+        and ${contains(value)}`;
+  };
   if (of === 'path') yield namedPaths(paths);
   // The caller needs all ids, not the first ones soon.
   await sql`set local cursor_tuple_fraction = 1`.execute(transaction);
-  await sql`declare document_ids no scroll cursor for ${idsOf[of]()}`.execute(transaction);
+  await sql`declare document_ids no scroll cursor for ${
+    isContextField(of) ? membersOf(of.slice('context.'.length)) : idsOf[of]()
+  }`.execute(transaction);
   for (;;) {
     const { rows } = await sql<{ id: string }>`fetch ${sql.lit(idsAtOnce)} from document_ids`.execute(transaction);
     if (rows.length > 0) yield rows.map(({ id }) => id);

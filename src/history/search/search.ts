@@ -1,5 +1,6 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { TimeSlice } from '../../core/fairness/time-slice.ts';
+import { memberSatisfies } from './member-terms.ts';
 import type { Dictionary } from './names/dictionary.ts';
 import {
   decide,
@@ -51,8 +52,8 @@ export async function searchOf(
       : sql<boolean>`${ofKinds} and ${satisfies(part)} and not ${satisfies(tallied)}`;
   const terms = coverOf(expression) ?? termsOf(expression).filter(isOpen);
   const [only, ...further] = terms;
-  // An index finds a single term on documents in an AND by its own condition.
-  const isIndexed = further.length === 0 && only?.kind === 'document' && isNever(tallied);
+  // An index finds a single term in an AND by its own condition.
+  const isIndexed = further.length === 0 && (only?.kind === 'document' || only?.kind === 'member') && isNever(tallied);
   if (isIndexed || only === undefined || !terms.every(namesDocuments)) {
     return { ...of, byIds: termsOf(expression).some(isOnTexts), condition: conditionOf(expression) };
   }
@@ -83,11 +84,15 @@ function talliedPart(expression: Expression): Expression {
 
 function placesOf(term: OpenTerm, tenant: string, since: number): RawBuilder<unknown> {
   if (term.kind === 'path' || term.kind === 'change') throw new Error('such a term names no documents');
+  if (term.kind === 'member') {
+    return sql`select e.at, e.sequence from change_entry e
+      where e.tenant = ${tenant} and e.at >= ${since} and ${memberSatisfies(tenant, term)}`;
+  }
   if (term.kind === 'document') {
     return sql`select e.at, e.sequence from change_entry e
       where e.tenant = ${tenant} and e.at >= ${since} and ${documentSatisfies(term)}`;
   }
-  const named = namedDocuments(term);
+  const named = namedDocuments(tenant, term);
   // An entry has the same item once.
   const isOneItem = named?.relatedDocuments?.length === 1 && named.relatedEntities?.length === 1;
   return sql`select ${isOneItem ? sql`` : sql`distinct`} r.at, r.sequence from change_related r

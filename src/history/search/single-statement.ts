@@ -94,19 +94,19 @@ export async function readTalliedPage(
 
 const readDocuments: Read = async ({ pool }, { tenant, now, from, skip, size }, dictionary, expression) => {
   const conjunction = await asConjunction(expression, dictionary, from);
-  const named = conjunction && namedDocuments(conjunction.open);
+  const named = conjunction && namedDocuments(tenant, conjunction.open);
   if (conjunction === undefined || named === undefined) return 'several statements';
-  const { documents, relatedDocuments, relatedEntities, ids } = named;
+  const { documents, relatedDocuments, relatedEntities, ids, terms, texts, context } = named;
   // The index has a separate range of ids for each kind.
   const kinds = ids === null ? conjunction.kinds : (conjunction.kinds ?? dictionary.kinds.map(({ id }) => id));
   const { rows } = await pool.query<PageRow>({
     name: 'documents page',
     text: `select page from change_page_documents(
-             $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15::text::xid8, $16, $17)`,
+             $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18::text::xid8, $19, $20)`,
     values: [
       ...[tenant, now, conjunction.since, conjunction.before, kinds, conjunction.actors],
       ...[documents, relatedDocuments, relatedEntities, ids?.from, ids?.before, ids?.like],
-      ...[skip, size, dictionary.since, dictionary.recent, dictionary.lineage],
+      ...[terms, texts, context, skip, size, dictionary.since, dictionary.recent, dictionary.lineage],
     ],
   });
   return pageOf(rows, dictionary, 'documents');

@@ -21,13 +21,14 @@ export const lateIndexes = {
   ids: 'change_entry_short_id',
   longIds: 'change_entry_long_id',
   paths: 'change_entry_paths',
+  terms: 'change_entry_terms',
 };
 
 /** The pending list of the index for paths: a query reads all of it, so it is short. */
 export const maxPendingKibibytes = 1_024;
 
 /**
- * Builds the indexes of ids and paths, without which such queries read all entries of the window. An id may be too long
+ * Builds the indexes of ids, paths, correlation ids and contexts, without which such queries read all entries of the window. An id may be too long
  * for an index, so one has the shorter ids, and another one leads to the entries with longer ids.
  */
 export async function buildHistoryIndexes(db: Database): Promise<void> {
@@ -40,6 +41,10 @@ export async function buildHistoryIndexes(db: Database): Promise<void> {
   await buildIndex(db, { name: lateIndexes.longIds, table: 'change_entry', definition: longIds });
   const paths = sql`using gin (path_numbers) with (gin_pending_list_limit = ${sql.lit(maxPendingKibibytes)})`;
   await buildIndex(db, { name: lateIndexes.paths, table: 'change_entry', definition: paths });
+  const terms = sql`using gin (entry_terms(tenant, correlation, correlation_text, context))
+    with (gin_pending_list_limit = ${sql.lit(maxPendingKibibytes)})
+    where correlation is not null or correlation_text is not null or context is not null`;
+  await buildIndex(db, { name: lateIndexes.terms, table: 'change_entry', definition: terms });
 }
 
 /** Changed or new rows after which a table is due: a fixed number plus a share of the table. */

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import type pg from 'pg';
 import { hasCode, messageOf, OperatorError } from '../../core/errors.ts';
 import { bodyOf, createOrReplace, hashRoutines, type Routine, type Schema } from './read-schema.ts';
@@ -158,7 +159,7 @@ export async function currentSchema(client: pg.ClientBase): Promise<string> {
 
 /**
  * Creates the routines that indexes and columns may use. They are never dropped, nor replaced once an index uses one:
- * the index has results of its build. They may call each other and PostgreSQL's functions, but not use our tables,
+ * the index has results of its build. They may call those of their room and PostgreSQL's functions, but not use our tables,
  * since they are created before the first migration. The caller holds the lock of the ledger. Throws an OperatorError
  * if a routine differs from the one that an index uses.
  */
@@ -173,14 +174,13 @@ export async function applyIndexedRoutines(client: pg.ClientBase, routines: read
   // Keeps routines that were ordinary before from being dropped.
   await client.query('delete from routine where name = any ($1)', [names]);
   if (differing.length === 0) return;
-  const ours = stored.filter(({ name }) => names.includes(name));
-  const existing = differing.filter(({ name }) => ours.some((known) => known.name === name));
-  const [changed] = existing;
-  if (changed !== undefined) {
-    // The catalogue does not show which routines a body uses, so an index of one counts as an index of all.
+  for (const changed of differing) {
+    if (!stored.some(({ name }) => name === changed.name)) continue;
+    // The catalogue does not show which routines a body uses, so an index of one counts as an index of all in the room.
+    const room = routines.filter(({ file }) => dirname(file) === dirname(changed.file)).map(({ name }) => name);
     const user = await findUser(
       client,
-      ours.map(({ oid }) => oid),
+      stored.filter(({ name }) => room.includes(name)).map(({ oid }) => oid),
     );
     if (user !== undefined) {
       throw new OperatorError(

@@ -1,12 +1,10 @@
 // One subject that would not be plainer in two files: the state between a transaction's begin and its commit.
 
-import type { Who } from '../../recording/change.ts';
 import { identityOf } from '../../recording/identity.ts';
 import { changesOfRow } from '../../recording/mapping/changes-of-row.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { rejectedRowText } from '../../recording/mapping/rejected-row.ts';
-import { type Row, type RowChange, rowToday } from '../../recording/mapping/row-change.ts';
-import { unknownActor, whoOf } from '../../recording/mapping/who.ts';
+import { labelOf, type Row, type RowChange, rowToday } from '../../recording/mapping/row-change.ts';
 import { GapError } from './capture-error.ts';
 import type { ResumeCheck, TransactionBegin } from './gap.ts';
 import type { PgoutputMessage, Tuple } from './pgoutput.ts';
@@ -50,7 +48,7 @@ interface ReaderOptions {
 const maxClockStep = 60_000;
 
 const actorPrefix = 'annals.actor';
-const defaults = { actor: unknownActor };
+const defaults = { actor: 'unknown' };
 
 interface OpenTransaction {
   readonly begin: TransactionBegin;
@@ -60,8 +58,8 @@ interface OpenTransaction {
   rows: number;
   readonly steps: StepBuffer;
   info: TransactionInfo | undefined;
-  /** Who made it, by a new row. */
-  who: Who | undefined;
+  /** The actor in a new row. */
+  actor: string | undefined;
   /** A delete that may be the first half of a move between partitions. */
   deleted: { table: SourceTable; tuple: Tuple; isKey: boolean } | undefined;
 }
@@ -127,7 +125,7 @@ export class TransactionReader {
       rows: 0,
       steps: new StepBuffer(),
       info: undefined,
-      who: undefined,
+      actor: undefined,
       deleted: undefined,
     };
   }
@@ -172,15 +170,15 @@ export class TransactionReader {
     await this.#endDelete(open);
     open.rows += 1;
     await this.#step(open, table, 'create', undefined, tuple);
-    open.who ??= this.#whoIn(table, tuple);
+    open.actor ??= this.#actorIn(table, tuple);
   }
 
-  /** Who made the transaction, by a new row, even by one already recorded: other rows may not be. */
-  #whoIn(table: SourceTable, tuple: Tuple): Who | undefined {
+  /** The actor in a new row, even of one already recorded: other rows may not be. */
+  #actorIn(table: SourceTable, tuple: Tuple): string | undefined {
     const mapped = this.#options.mapping.tables.get(table.name);
-    if (mapped === undefined || mapped.transactionActor.size === 0) return undefined;
+    if (mapped?.transactionActor === undefined) return undefined;
     const { after } = rowToday(mapped.former, { after: table.row(tuple, false) });
-    return after && whoOf(after, mapped.transactionActor);
+    return after && labelOf(after, mapped.transactionActor);
   }
 
   async #update(message: Extract<PgoutputMessage, { kind: 'update' }>): Promise<undefined> {
@@ -215,7 +213,7 @@ export class TransactionReader {
         table: name,
         changes: [],
         content: () => '{}',
-        truncate: { table: name, who: {}, context: undefined },
+        truncate: { table: name, actor: defaults.actor, context: undefined },
       });
     }
   }
@@ -291,7 +289,7 @@ export class TransactionReader {
   *#withFacts(steps: Iterable<Step>, facts: TransactionFacts): Generator<Step> {
     for (const step of steps) {
       const table = this.#options.mapping.tables.get(step.table);
-      const isSilent = facts.info === undefined && facts.who === undefined;
+      const isSilent = facts.info === undefined && facts.actor === undefined;
       yield isSilent || table === undefined ? step : withFacts(step, table, facts);
     }
   }

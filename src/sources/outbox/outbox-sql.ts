@@ -69,8 +69,7 @@ function tableSql(mapping: Mapping, table: TableMapping): string {
   const hide = hideRules(table.rules, 2);
   const rules = hide.length === 0 ? {} : { hide, json: [...table.json] };
   const needed = new Set(keyColumns(mapping, table, []));
-  const transactionActor = table.transactionActor.get('actor')?.column;
-  if (transactionActor !== undefined) needed.add(transactionActor);
+  if (table.transactionActor !== undefined) needed.add(table.transactionActor);
   return `do ${dollarQuoted(`
 declare
   target constant regclass := to_regclass(${escapeLiteral(target)});
@@ -130,11 +129,11 @@ begin
                     referencing old table as old_rows for each statement execute function annals.write_statement(%s)', target, arguments);
   end if;
   execute format('drop trigger if exists annals_actor on %s', target);${
-    transactionActor === undefined
+    table.transactionActor === undefined
       ? ''
       : `
   execute format('create trigger annals_actor after insert on %s for each row execute function annals.take_actor(%L)',
-                 target, ${escapeLiteral(transactionActor)});`
+                 target, ${escapeLiteral(table.transactionActor)});`
   }
   for leaf in select coalesce(p.relid, target) from (select 1) as one
                 left join lateral (select relid from pg_partition_tree(target) where isleaf) as p on true
@@ -153,7 +152,7 @@ end `)};`;
 
 /** The relay looks up the actor of a transaction by this index. */
 function transactionIndex({ tables }: Mapping): string {
-  return [...tables.values()].some(({ transactionActor }) => transactionActor.size > 0)
+  return [...tables.values()].some(({ transactionActor }) => transactionActor !== undefined)
     ? 'create index if not exists outbox_transaction on annals.outbox (transaction);'
     : 'drop index if exists annals.outbox_transaction;';
 }

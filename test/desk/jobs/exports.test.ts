@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ExportHistory, ExportPiece } from '../../../src/core/export-history.ts';
 import { createExportHistory } from '../../../src/history/export/export-history.ts';
+import { csvHead } from '../../../src/history/export/export-store.ts';
 import { dropPortion, setRetention } from '../../../src/history/retention/retention.ts';
 import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
@@ -31,7 +32,7 @@ const exports = createExportHistory({ db: server.context.db, regexes, now: () =>
 describe('the file of an export', () => {
   test('has the items of the query, text for text, in their order, whatever the history and the query', async () => {
     const call = await callerOf('law');
-    const scenario = arbitraryHistory(['law'], now).chain((history) =>
+    const scenario = arbitraryHistory(['law'], now, { who: true }).chain((history) =>
       fc.record({ history: fc.constant(history), queries: someOf(arbitraryQuery(history.vocabulary), 4) }),
     );
     await checkLaw(scenario, { runs: 4 }, async ({ history, queries }) => {
@@ -48,7 +49,7 @@ describe('the file of an export', () => {
         expect(linesOf(pieces)).toEqual(items);
         expect(pieces.reduce((sum, piece) => sum + piece.entries, 0)).toBe(items.length);
         expect(rowsOfCsv((await piecesOf('law', q, 'CSV')).map((piece) => piece.text).join(''))).toEqual([
-          ['at', 'type', 'entity', 'entityId', 'name', 'schemaVersion', 'actor', 'related', 'paths'],
+          csvHead().trim().split(','),
           ...items.map(csvRowOf),
         ]);
       }
@@ -84,7 +85,7 @@ describe('the file of an export', () => {
     const call = await callerOf('nothing');
     expect((await exported(call, 'nothing', { q: 'entity:order', format: 'NDJSON' })).text).toBe('');
     expect((await exported(call, 'nothing', { q: 'entity:order', format: 'CSV' })).text).toBe(
-      'at,type,entity,entityId,name,schemaVersion,actor,related,paths\r\n',
+      'at,type,entity,entityId,name,schemaVersion,actor,related,paths,actorId,onBehalfOfName,onBehalfOfId,correlationId\r\n',
     );
   });
 

@@ -23,10 +23,10 @@ const lengths = { second: 1_000, minute: 60_000, hour: 3_600_000, day: 86_400_00
 type Entry = Omit<Change, 'identity'>;
 
 const server = closeAfterAll(await startTestServer({ clock: { now: () => now } }));
-const token = await server.token(tenant);
+const token = await server.token(tenant, { scope: 'changelog.changelog_manage' });
 
 test('buckets, facets and others equal the counts of an evaluator that tests every entry', async () => {
-  const scenario = arbitraryHistory([tenant], now).chain((history) =>
+  const scenario = arbitraryHistory([tenant], now, { who: true }).chain((history) =>
     fc.record({
       history: fc.constant(history),
       asked: someOf(

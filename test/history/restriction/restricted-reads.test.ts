@@ -284,7 +284,7 @@ describe('hidden data cannot be inferred', () => {
   test('actors cannot be inferred where they are hidden', async () => {
     const restriction = readRestriction([{ query: '', hide: [], actors: false }]);
     for (const q of ['actor:Jane', 'type:update compoundLogicalQuery:((type:create) OR (actor:J*))']) {
-      expect(() => parseOwnQuery(q, restriction)).toThrow(/expected no term on actor/);
+      expect(() => parseOwnQuery(q, { restriction })).toThrow(/expected no term on actor/);
       expect(() => readRestriction([...restriction.written, { query: q, hide: [] }])).toThrow(
         /expected no term on actor/,
       );

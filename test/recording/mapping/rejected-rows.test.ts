@@ -62,9 +62,7 @@ describe('a row that can never be recorded', () => {
       before: { id: null, a: 1 },
       after: { id: null, a: 2.5 },
       context: '{"ip":"x"}',
-      who: { actor: 'Jane', actorId: 'u-17', onBehalfOf: { id: 'c-1' } },
-      correlationId: 'r',
-      derivedCorrelationId: 'd',
+      actor: 'Jane',
     } as const;
     const [rejected] = mapped(table, change);
     const again = readRejectedRow(rejected?.kind === 'rejected' ? rejected.content : '');
@@ -76,9 +74,7 @@ describe('a row that can never be recorded', () => {
       before: row({ id: null, a: 1 }),
       after: row({ id: null, a: 2.5 }),
       primaryKey: ['id'],
-      who: { actor: 'Jane', actorId: 'u-17', onBehalfOf: { id: 'c-1' } },
-      correlationId: 'r',
-      derivedCorrelationId: 'd',
+      actor: 'Jane',
       context: '{"ip":"x"}',
     });
   });

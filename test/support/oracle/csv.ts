@@ -2,10 +2,12 @@ import { expect } from 'vitest';
 
 /** The fields of the CSV line that an export must have for an item, which is JSON text. */
 export function csvRowOf(item: string): string[] {
-  const { at, type, entity, entityId, name = '', schemaVersion = '', actor } = JSON.parse(item);
+  const { at, type, entity, entityId, name = '', schemaVersion = '', actor, ...who } = JSON.parse(item);
+  const { actorId = '', onBehalfOf = {}, correlationId = '' } = who;
+  const columns = [actorId, onBehalfOf.name ?? '', onBehalfOf.id ?? '', correlationId];
   const related = item.slice(item.lastIndexOf('"related":') + '"related":'.length, -1);
   const [, paths = ''] = /"paths":(.*?),"(?:schemaVersion|actor)":/s.exec(item) ?? [];
-  return [at, type, entity, entityId, name, schemaVersion, actor, related, paths].map((field) =>
+  return [at, type, entity, entityId, name, schemaVersion, actor, related, paths, ...columns].map((field) =>
     /^[=+\-@\t\r\n＝＋－＠]/.test(field) ? `'${field}` : field,
   );
 }

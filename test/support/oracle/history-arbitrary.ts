@@ -15,9 +15,14 @@ export interface HistorySketch {
 
 /**
  * Random histories of a few tenants around a moment: crowded milliseconds and minutes, entries far apart, on the
- * edges of the default window, of hours and of days, few names and many.
+ * edges of the default window, of hours and of days, few names and many. `who`: changes may say who exactly made them,
+ * for whom, what they belong to and in which context.
  */
-export function arbitraryHistory(tenants: readonly string[], now: number): fc.Arbitrary<HistorySketch> {
+export function arbitraryHistory(
+  tenants: readonly string[],
+  now: number,
+  { who = false } = {},
+): fc.Arbitrary<HistorySketch> {
   const names = fc.uniqueArray(fc.constantFrom(...hardNames), { minLength: 1, maxLength: 12 });
   return fc
     .record({
@@ -27,7 +32,9 @@ export function arbitraryHistory(tenants: readonly string[], now: number): fc.Ar
       moments: fc.array(arbitraryTime(now), { minLength: 1, maxLength: 8 }),
     })
     .chain(({ entities, entityIds, actors, moments }) => {
-      const change = arbitraryChange({ entities, entityIds, actors, moments });
+      const people = arbitraryWho(actors);
+      const plain = arbitraryChange({ entities, entityIds, actors, moments });
+      const change = who ? fc.tuple(plain, people).map(([one, of]) => ({ ...one, ...of })) : plain;
       const batch = fc.record({
         tenant: fc.constantFrom(...tenants),
         changes: fc.oneof(
@@ -44,10 +51,59 @@ export function arbitraryHistory(tenants: readonly string[], now: number): fc.Ar
           paths: hardPaths,
           expressions: hardExpressions,
           times: moments.map(writable),
+          ...(who && { who: { names: [...actors, 'exists', 'missing'], correlations, values: contextValues } }),
         }),
         batches: fc.array(batch, { minLength: 1, maxLength: 5 }),
       });
     });
+}
+
+const correlations = [
+  '0190c9a4-7d5e-7c3a-9b1f-3f2a1c0d9e8f',
+  '0190C9A4-7D5E-7C3A-9B1F-3F2A1C0D9E8F',
+  'exists',
+  'a b',
+  'é',
+];
+const contextValues = ['10.0.0.1', '10.0.0.2', '1.10', '1e400', '-0', 'true', 'exists', '\u0001', '"', '\\', 'é', ''];
+/** Members of contexts, as JSON texts. */
+const contextMembers = [
+  '"10.0.0.1"',
+  '"10.0.0.2"',
+  '1.10',
+  '1e400',
+  '-0',
+  'true',
+  'null',
+  '{"ip":"10.0.0.1"}',
+  '["10.0.0.1"]',
+];
+const hardMembers = [
+  '"\\u0001"',
+  '"\\u0000"',
+  '"\\ud800"',
+  '"\\""',
+  '"\\\\"',
+  '"é"',
+  '"\\u00e9"',
+  '""',
+  `"${'x'.repeat(201)}"`,
+];
+export const contextNames = ['ip', 'user-agent', 'a.b', 'say "hi"', 'back\\slash', ''];
+
+function arbitraryWho(names: readonly string[]): fc.Arbitrary<Partial<Change>> {
+  const name = fc.constantFrom(...names);
+  const person = fc.oneof(fc.record({ name }), fc.record({ id: name }), fc.record({ name, id: name }));
+  const context = fc
+    .dictionary(fc.constantFrom(...contextNames), fc.constantFrom(...contextMembers, ...hardMembers), { maxKeys: 3 })
+    .map(
+      (members) =>
+        `{${Object.entries(members)
+          .map(([key, value]) => `${JSON.stringify(key)}:${value}`)
+          .join(',')}}`,
+    );
+  const correlationId = fc.constantFrom(...correlations);
+  return fc.record({ actorId: name, onBehalfOf: person, correlationId, context }, { requiredKeys: [] });
 }
 
 /** A time from 1971 on: one whose writing with an offset does not leave the years that RFC 3339 knows. */

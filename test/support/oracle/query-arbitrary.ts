@@ -9,6 +9,7 @@ import {
   arbitraryPath,
   arbitraryTime,
   arbitraryType,
+  arbitraryWho,
 } from './query-term-arbitrary.ts';
 import type { QueryVocabulary } from './query-vocabulary.ts';
 
@@ -177,6 +178,7 @@ function arbitrarySequence(vocabulary: QueryVocabulary, shape: Shape): fc.Arbitr
     { weight: 2, arbitrary: arbitraryItem(vocabulary) },
     { weight: 2, arbitrary: arbitraryPath(vocabulary) },
     { weight: 2, arbitrary: arbitraryChange(vocabulary) },
+    ...(vocabulary.who === undefined ? [] : [{ weight: 6, arbitrary: arbitraryWho(vocabulary, vocabulary.who) }]),
     ...(shape.depth === 0 ? [] : [{ weight: 4, arbitrary: arbitraryCompound(vocabulary, shape) }]),
   );
   const chunk = fc.oneof(

@@ -9,6 +9,11 @@ export interface HistoryEntry {
   readonly entity: string;
   readonly entityId: string;
   readonly actor: string;
+  readonly actorId?: string;
+  readonly onBehalfOf?: { readonly name?: string; readonly id?: string };
+  readonly correlationId?: string;
+  /** JSON text. */
+  readonly context?: string;
   readonly related: readonly { readonly entity: string; readonly entityId: string }[];
   /** JSON text. */
   readonly paths: string;
@@ -45,8 +50,19 @@ export function holds(condition: Condition, entry: HistoryEntry): boolean {
       if (condition.field === 'path') {
         return changesOf(entry.paths).some(({ path }) => acceptsPath(condition.matcher, path));
       }
-      return valuesOf(condition.field, entry).some((value) => accepts(condition.matcher, value));
+      return acceptsSome(condition.field, condition.matcher, valuesOf(condition.field, entry));
   }
+}
+
+const optional = /^(?:actorId|onBehalfOf|onBehalfOfId|correlationId|context\..*)$/s;
+
+function acceptsSome(field: string, matcher: Matcher, values: readonly string[]): boolean {
+  if (matcher.kind === 'list') return matcher.items.some((item) => acceptsSome(field, item, values));
+  if (optional.test(field) && matcher.kind === 'text' && !matcher.quoted) {
+    if (matcher.text === 'exists') return values.length > 0;
+    if (matcher.text === 'missing') return values.length === 0;
+  }
+  return values.some((value) => accepts(matcher, value));
 }
 
 /** A text also accepts what is beneath it; a pattern accepts the whole path alone. */
@@ -76,9 +92,31 @@ function valuesOf(field: string, entry: HistoryEntry): string[] {
       return [entry.type];
     case 'actor':
       return [entry.actor];
+    case 'actorId':
+      return defined(entry.actorId);
+    case 'onBehalfOf':
+      return defined(entry.onBehalfOf?.name);
+    case 'onBehalfOfId':
+      return defined(entry.onBehalfOf?.id);
+    case 'correlationId':
+      return defined(entry.correlationId);
     default:
-      throw new Error(`no such field: ${field}`);
+      if (!field.startsWith('context.')) throw new Error(`no such field: ${field}`);
+      return memberOf(entry.context ?? '{}', field.slice('context.'.length));
   }
+}
+
+function defined(value: string | undefined): string[] {
+  return value === undefined ? [] : [value];
+}
+
+/** A number as it is written. */
+function memberOf(context: string, name: string): string[] {
+  const written = (_key: string, member: unknown, { source }: { source?: string }) =>
+    typeof member === 'number' || typeof member === 'boolean' ? source : member;
+  const members: Record<string, unknown> = JSON.parse(context, written as (key: string, value: unknown) => unknown);
+  const value = Object.hasOwn(members, name) ? members[name] : undefined;
+  return typeof value === 'string' ? [value] : [];
 }
 
 function accepts(matcher: Matcher, value: string): boolean {

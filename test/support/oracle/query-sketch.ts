@@ -1,4 +1,5 @@
 import * as ast from '../../../src/query/ast.ts';
+import { plainFieldName } from '../../../src/query/written.ts';
 
 /**
  * A query as it might be thought of before it is written down. `writeQuery` writes it and says what the
@@ -72,7 +73,12 @@ class Writer {
     switch (term.kind) {
       case 'match':
         this.#write(`${term.field}:`);
-        return ast.match(term.field, this.#value(term.value), position, term.beneath ? { beneath: true } : {});
+        return ast.match(
+          plainFieldName(term.field),
+          this.#value(term.value),
+          position,
+          term.beneath ? { beneath: true } : {},
+        );
       case 'comparison': {
         const bounds = term.bounds.map(
           ({ operator, type, text }) => operator + (type === 'number' ? text : writeQuoted(text)),

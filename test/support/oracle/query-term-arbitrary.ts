@@ -87,6 +87,26 @@ function arbitraryComparison(field: string): fc.Arbitrary<TermSketch> {
   });
 }
 
+/** A term on what an entry may lack: who exactly, what it belongs to, its context. */
+export function arbitraryWho(
+  vocabulary: QueryVocabulary,
+  who: NonNullable<QueryVocabulary['who']>,
+): fc.Arbitrary<TermSketch> {
+  const correlation = arbitraryPlain(who.correlations, true).map(
+    (plain): PlainSketch =>
+      plain.form === 'bare' && plain.parts.length > 1 ? { form: 'quoted', text: plain.parts.join('') } : plain,
+  );
+  const fields = ['actorId', 'onBehalfOf', 'onBehalfOfId'].map((field) => arbitraryMatch(field, who.names, vocabulary));
+  const members = ['ip', 'user-agent', 'a.b', 'say "hi"', 'back\\slash', ''].map((name) =>
+    arbitraryMatch(
+      /^[a-z.]+$/.test(name) ? `context.${name}` : `context."${name.replaceAll(/["\\]/g, '\\$&')}"`,
+      who.values,
+      vocabulary,
+    ),
+  );
+  return fc.oneof(...fields, arbitraryTerm('correlationId', arbitraryList(correlation)), ...members);
+}
+
 export function arbitraryType(): fc.Arbitrary<TermSketch> {
   const plainType = fc
     .tuple(fc.constantFrom('create', 'update', 'delete'), fc.boolean(), fc.boolean())

@@ -11,6 +11,8 @@ export const changelogDialect: Dialect = {
       actorId: { kind: 'text' },
       onBehalfOf: { kind: 'text' },
       onBehalfOfId: { kind: 'text' },
+      correlationId: { kind: 'text', exact: true },
+      'context.*': { kind: 'text' },
       occurredAt: { kind: 'time' },
       'related.entity': { kind: 'text' },
       'related.entityId': { kind: 'text' },

@@ -10,7 +10,7 @@ export type Expression = Group | ExpressionTerm;
 export type ExpressionTerm = NameTerm<'kinds'> | NameTerm<'actors'> | TimeTerm | OpenTerm;
 
 /** A term that tallies cannot answer. */
-export type OpenTerm = DocumentTerm | RelatedTerm | PathTerm | ChangeTerm;
+export type OpenTerm = DocumentTerm | RelatedTerm | PathTerm | ChangeTerm | MemberTerm;
 
 interface Group {
   readonly kind: 'and' | 'or';
@@ -41,6 +41,16 @@ export interface RelatedTerm {
   readonly ids: readonly ResolvedMatcher[];
   /** A term on kinds in the same AND. It holds wherever this term holds. */
   readonly implies?: NameTerm<'kinds'>;
+}
+
+/** The correlation id of the entry, or a member of its context, satisfies one of these conditions. */
+export interface MemberTerm {
+  readonly kind: 'member';
+  /** The name of the member; undefined: the correlation id. */
+  readonly context: string | undefined;
+  readonly exists: boolean;
+  readonly missing: boolean;
+  readonly texts: ResolvedMatcher | undefined;
 }
 
 /** The entry has a path that the matcher accepts. */
@@ -148,5 +158,5 @@ export function idsOf(names: readonly { id: number }[], members: Uint8Array): nu
 
 export function isOpen(expression: Expression): expression is OpenTerm {
   const { kind } = expression;
-  return kind === 'document' || kind === 'related' || kind === 'path' || kind === 'change';
+  return kind === 'document' || kind === 'related' || kind === 'path' || kind === 'change' || kind === 'member';
 }

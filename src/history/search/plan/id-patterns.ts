@@ -6,8 +6,8 @@ import { QueryError } from '../../../query/query-error.ts';
 import type { RegexBudget, RegexMatcherPool } from '../../../query/regex-pool.ts';
 import type { IdSet } from './expression.ts';
 
-/** The ids of the changed documents, those of related documents, or the changed paths. */
-export type IdField = 'document' | 'related' | 'path';
+/** The ids of the changed documents, those of related documents, the changed paths, or a member of the context. */
+export type IdField = 'document' | 'related' | 'path' | `context.${string}`;
 
 /** A regular expression that is matched against ids, and its first position in the query. */
 interface IdPattern {
@@ -36,10 +36,16 @@ export function patternsOnIds(query: Condition): IdPattern[] {
       if (condition.field === 'entityId') add('document', condition);
       if (condition.field === 'related.entityId') add('related', condition);
       if (condition.field === 'path') add('path', condition);
+      if (isContextField(condition.field)) add(condition.field, condition);
     }
   };
   visit(query);
   return [...patterns.values()];
+}
+
+/** Whether a field of `q` is a member of the context. */
+export function isContextField(field: string): field is `context.${string}` {
+  return field.startsWith('context.');
 }
 
 export class IdMatches {
@@ -73,7 +79,7 @@ export async function tryOnIds(
   { regexes, budget }: { regexes: RegexMatcherPool; budget: RegexBudget },
 ): Promise<IdMatches> {
   const matches = new IdMatches();
-  for (const field of ['document', 'related', 'path'] as const) {
+  for (const field of new Set(patterns.map(({ of }) => of))) {
     const ofField = patterns.filter(({ of }) => of === field);
     if (ofField.length === 0) continue;
     // Ids without such a text need not be read: the pattern does not match them.
@@ -84,7 +90,7 @@ export async function tryOnIds(
     for await (const batch of read(field, containing)) {
       count += batch.length;
       if (count > maxIds) throw new QueryError(ofField[0]?.position ?? 1, tooManyIds);
-      const texts = field === 'path' ? batch.map(textOfProjection) : batch;
+      const texts = field === 'path' || isContextField(field) ? batch.map(textOfProjection) : batch;
       for (const { pattern, matching, rest } of tried) {
         const { source, position } = pattern;
         const members = await regexes.matchNames(source, texts, { position, budget });

@@ -4,9 +4,9 @@ import { compileMatcher } from '../../../query/match.ts';
 import type { RegexBudget, RegexMatcherPool } from '../../../query/regex-pool.ts';
 import type { Dictionary } from '../names/dictionary.ts';
 import type { PathNames } from '../names/path-name-store.ts';
-import { type ActorField, matchActors } from './actor-terms.ts';
-import type { ChangeTerm, Expression, NameTerm, PathMatcher, ResolvedMatcher } from './expression.ts';
-import type { IdField, IdMatches } from './id-patterns.ts';
+import { type ActorField, matchActors, presenceOf } from './actor-terms.ts';
+import type { ChangeTerm, Expression, MemberTerm, NameTerm, PathMatcher, ResolvedMatcher } from './expression.ts';
+import { type IdField, type IdMatches, isContextField } from './id-patterns.ts';
 import { pathCandidates } from './path-candidates.ts';
 
 interface Resolver {
@@ -60,12 +60,14 @@ function itemTerms({ operand }: ItemMatch, field: string): Match[] {
   return operand.operands.filter((term) => term.kind === 'match').filter((term) => term.field === field);
 }
 
-/** Whether a term is on the id of the document, or of a related document. */
+/** Whether an index may lead to the entries of a term: one on ids, a correlation id or a member of the context. */
 export function needsDocumentIds(condition: Condition): boolean {
   if (condition.kind === 'and' || condition.kind === 'or') return condition.operands.some(needsDocumentIds);
   if (condition.kind === 'item') return condition.operand.operands.some((term) => term.field === 'entityId');
-  return condition.kind === 'match' && (condition.field === 'entityId' || condition.field === 'related.entityId');
+  return condition.kind === 'match' && (indexedFields.has(condition.field) || isContextField(condition.field));
 }
+
+const indexedFields: ReadonlySet<string> = new Set(['entityId', 'related.entityId', 'correlationId']);
 
 /** Merges the terms on kinds of a group into one, and those on actors too: later steps have fewer terms. */
 async function mergeNameTerms(kind: 'and' | 'or', operands: readonly Expression[]): Promise<Expression[]> {
@@ -121,9 +123,23 @@ async function resolveMatch(term: Match, resolver: Resolver): Promise<Expression
     }
     case 'related.entityId':
       return { kind: 'related', entities: [], ids: [resolveIds(term, 'related', resolver)] };
+    case 'correlationId':
+      return memberTerm(term, undefined, resolver);
     default:
+      if (isContextField(field)) return memberTerm(term, field, resolver);
       throw new Error(`the field ${field} has no meaning`);
   }
+}
+
+function memberTerm({ matcher, ...term }: Match, field: IdField | undefined, resolver: Resolver): MemberTerm {
+  const { exists, missing, texts } = presenceOf(matcher);
+  return {
+    kind: 'member',
+    context: field?.slice('context.'.length),
+    exists,
+    missing,
+    texts: texts && resolveIds({ ...term, matcher: texts }, field ?? 'document', resolver),
+  };
 }
 
 async function resolveRelated(item: ItemMatch, resolver: Resolver): Promise<Expression> {

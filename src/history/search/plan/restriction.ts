@@ -3,12 +3,14 @@ import { type PathPattern, parsePathPattern } from '../../../core/path-pattern.t
 import { isStorable } from '../../../core/storable-text.ts';
 import type { ShownActors, WrittenRestriction } from '../../../core/written-restriction.ts';
 import type { ReadRestriction, Restriction } from '../../../http/credentials.ts';
+import { insufficientScopes, mayReadContext, type Scope } from '../../../http/scopes.ts';
 import { and, andMasked, type Condition, type ItemTerm, type Match, type Query } from '../../../query/ast.ts';
 import { compileMatcher } from '../../../query/match.ts';
 import { parseQuery } from '../../../query/parse.ts';
 import { QueryError } from '../../../query/query-error.ts';
 import { isActorField } from './actor-terms.ts';
 import { changelogDialect } from './dialect.ts';
+import { isContextField } from './id-patterns.ts';
 
 /** Maximum paths of one restriction, and UTF-16 units of each. */
 export const hideLimits = { paths: 100, characters: 200 } as const;
@@ -32,10 +34,30 @@ function leastOf(a: ShownActors, b: ShownActors): ShownActors {
   return a === 'all' ? b : b === 'all' ? a : a && b;
 }
 
-/** A caller's own query. Throws QueryError, also for a term on actors if the caller sees none. */
-export function parseOwnQuery(q: string, restriction: Pick<Restriction, 'actors'> | undefined): Query {
+/** The rights that decide which terms a query may have. */
+export interface QueryReader {
+  readonly restriction?: Pick<Restriction, 'actors'> | undefined;
+  readonly scopes?: readonly Scope[] | undefined;
+}
+
+/**
+ * A caller's own query. Throws QueryError, also for a term on what the caller does not see of actors, and
+ * insufficient_scopes for a term on contexts without the right to read them.
+ */
+export function parseOwnQuery(q: string, { restriction, scopes = [] }: QueryReader): Query {
+  const query = parseVisible(q, restriction?.actors ?? 'all');
+  const readsContext = mayReadContext(scopes) && restriction === undefined;
+  if (!readsContext && usesContext(query)) throw insufficientScopes();
+  return query;
+}
+
+/** Whether a term is on a member of the context. */
+export function usesContext(query: Query): boolean {
+  return termsOf(query).some(({ field }) => isContextField(field));
+}
+
+function parseVisible(q: string, actors: ShownActors): Query {
   const query = parseQuery(q, changelogDialect);
-  const { actors = 'all' } = restriction ?? {};
   const term = termsOf(query).find(({ field }) => !showsField(actors, field));
   if (term === undefined) return query;
   const shown = term.field === 'actor' ? 'actors' : 'more of actors than their names: it would need actors: all';
@@ -103,7 +125,7 @@ function termsOf(condition: Condition): Exclude<Condition, { kind: 'and' | 'or' 
 /** `outer`: the parts before it. */
 function readFixedQuery(text: string, outer: Pick<Restriction, 'actors'>): Query {
   try {
-    const query = parseOwnQuery(text, outer);
+    const query = parseVisible(text, outer.actors);
     const pattern = termsOf(query)
       .flatMap(matchesOf)
       .find(({ matcher }) => matcher.kind === 'regex');
