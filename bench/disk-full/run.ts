@@ -9,8 +9,8 @@ import { startVendor } from '../../test/support/vendor/vendor-server.ts';
 import { connect, mappingOf, openWorld, type World } from '../capture/world.ts';
 import { benchFolder, onServer } from '../server.ts';
 import { Counts, environmentOf, Supervised } from '../service.ts';
-import { check } from '../soak/check.ts';
-import { chat, prepareTenant, read, record, write } from '../soak/clients.ts';
+import { check } from './check.ts';
+import { chat, prepareTenant, read, record, write } from './clients.ts';
 
 // The disk of Annals' database is full for some minutes. An application writes, capture, the relay and the
 // recorder record, and clients call the service. The application must go on, every answer must be honest, and nothing

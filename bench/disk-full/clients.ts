@@ -26,7 +26,6 @@ export interface Acknowledged {
   writes: number;
   unknownWrites: number;
   chats: number;
-  exports: number;
 }
 
 /** A client with a token, which it renews when it is refused. */
@@ -82,7 +81,7 @@ export async function prepareTenant(
   connection: Pick<Caller, 'service' | 'recorder' | 'outcomes' | 'over'>,
 ): Promise<Caller> {
   const basic = basicOf(await makeTenant(db, tenant));
-  const acknowledged = { changes: [], writes: 0, unknownWrites: 0, chats: 0, exports: 0 };
+  const acknowledged = { changes: [], writes: 0, unknownWrites: 0, chats: 0 };
   const caller: Caller = { ...connection, tenant, basic, acknowledged };
   const session = new Session(caller);
   await session.call('prepare', `/schema/${tenant}/custom-entities/BOX`, 'PUT', { name: { en: 'Box' } });
@@ -155,32 +154,6 @@ export async function chat(caller: Caller): Promise<void> {
     if (kind === 'chat' || answer.text.includes('event: done')) caller.acknowledged.chats += 1;
     else
       caller.outcomes.add(`${kind}: ${answer.text.includes('event: error') ? 'event error' : 'without a final event'}`);
-  });
-}
-
-/** Makes exports, and compares the number of their entries with the lines of their files. */
-export async function exportHistory(caller: Caller): Promise<void> {
-  const session = new Session(caller);
-  const jobs = `/ai-service/${caller.tenant}/jobs`;
-  await every(15_000, caller, async () => {
-    const made = await session.call('export', jobs, 'POST', { type: 'EXPORT', q: 'entity:order', format: 'NDJSON' });
-    if (made?.status !== 201) return;
-    const path = `${jobs}/${(JSON.parse(made.text) as { jobId: string }).jobId}`;
-    for (const until = performance.now() + 180_000; performance.now() < until; await sleep(500)) {
-      const seen = await session.call('state of an export', path);
-      if (seen?.status !== 200) continue;
-      const job = JSON.parse(seen.text) as { status: string; metadata: { entries?: number } };
-      if (job.status === 'in_progress') continue;
-      const file = await session.call('file of an export', `${path}/content`);
-      const lines = (file?.text ?? '').split('\n').length - 1;
-      if (job.status !== 'success' || (file?.status === 200 && lines !== job.metadata.entries)) {
-        caller.outcomes.add(`export: 500 ${job.status} with ${lines} lines of ${job.metadata.entries}`);
-      }
-      caller.acknowledged.exports += 1;
-      await session.call('delete an export', path, 'DELETE');
-      return;
-    }
-    caller.outcomes.add('export: 500 has not ended in 180 s');
   });
 }
 
