@@ -18,8 +18,17 @@ export interface Person {
   id?: string;
 }
 
+/** Who made a change. All parts are of one source: a name of one and an id of another may be two people. */
+export interface Who {
+  actor?: string;
+  /** Identifies the actor: names change, and several people have the same name. */
+  actorId?: string;
+  /** For whom the actor made the change. */
+  onBehalfOf?: Person;
+}
+
 /** A change ready to be recorded. */
-export interface Change {
+export interface Change extends Who {
   /** 16 bytes that, together with `at`, identify the change within its tenant. */
   identity: Uint8Array;
   /** When it happened, in whole milliseconds since 1970. */
@@ -30,10 +39,6 @@ export interface Change {
   name?: string;
   schemaVersion?: string;
   actor: string;
-  /** Identifies the actor: names change, and several people have the same name. */
-  actorId?: string;
-  /** For whom the actor made the change. */
-  onBehalfOf?: Person;
   /** What the change belongs to: a request or a transaction. */
   correlationId?: string;
   /** The members that Annals derived. They are no content: a repeat with other values is a duplicate. */

@@ -1,6 +1,6 @@
 import { clearOnErasure } from '../core/forgetting.ts';
 import { hashOf } from '../core/text-hash.ts';
-import type { Change, RelatedItem } from './change.ts';
+import type { Change, RelatedItem, Who } from './change.ts';
 import { type PathColumns, pathColumns } from './path-names.ts';
 
 interface KindColumns {
@@ -82,17 +82,16 @@ export function entryColumns(tenant: string, changes: readonly Change[]): EntryC
   };
 }
 
-/** Who made a change. */
-type Who = Pick<Change, 'actor' | 'actorId' | 'onBehalfOf'>;
+type NamedWho = Who & Pick<Change, 'actor'>;
 
 /** The name alone, or all parts after a NUL, which no name has. */
-function keyOfActor({ actor, actorId, onBehalfOf }: Who): string {
+function keyOfActor({ actor, actorId, onBehalfOf }: NamedWho): string {
   if (actorId === undefined && onBehalfOf === undefined) return actor;
   return `\0${JSON.stringify([actor, actorId ?? null, onBehalfOf?.name ?? null, onBehalfOf?.id ?? null])}`;
 }
 
 /** The lookup hash of an actor. */
-export function hashOfActor(who: Who): Buffer {
+export function hashOfActor(who: NamedWho): Buffer {
   return hashOf(keyOfActor(who));
 }
 

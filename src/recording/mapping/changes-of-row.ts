@@ -35,10 +35,11 @@ import {
   rowToday,
   tenantOf,
 } from './row-change.ts';
+import { correlationOf, madeBy, whoOf } from './who.ts';
 
 /** Defaults for a row. */
 export interface MappingDefaults {
-  /** The actor, if neither the row nor its transaction names one. */
+  /** The actor, if neither the row nor its transaction says who made the change. */
   readonly actor: string;
   /** The tenant, if the source omits its column. Undefined: such a row is rejected. */
   readonly tenant?: string | undefined;
@@ -80,8 +81,17 @@ export function documentOfRow(
   const { after } = applyRules(rowRules(table).rest, {
     after: parseJson(documentText(current, table, rowRules(table).ignored)),
   });
-  const change = { ...mapped.change, actor: systemActor };
-  return { kind: 'document', tenant: mapped.tenant, document: after === undefined ? '{}' : compactText(after), change };
+  const {
+    correlationId: _correlationId,
+    derived: _derived,
+    ...created
+  } = madeBy(mapped.change, { actor: systemActor });
+  return {
+    kind: 'document',
+    tenant: mapped.tenant,
+    document: after === undefined ? '{}' : compactText(after),
+    change: created,
+  };
 }
 
 /** Tapes for a row's documents and the results of the rules, reused by the next row. */
@@ -201,24 +211,31 @@ class RowMapper {
     const entityId = id ?? idOf(row, this.#idColumns);
     const difference = this.#difference(type, before, after);
     if (difference === undefined) return { kind: 'unchanged', tenant };
-    const actor = this.#row.actor ?? labelOf(row, table.actor);
-    const change: Change = {
+    const who = this.#row.who ?? whoOf(row, table.who);
+    const unnamed: Change = {
       identity: this.#row.identity,
       at: this.#row.at,
       type,
       entity: table.entity,
       entityId,
-      actor: actor ?? this.#defaults.actor,
+      actor: this.#defaults.actor,
       related: relatedOf(table, row),
       ...contentOf(difference),
     };
+    const change = who === undefined ? unnamed : madeBy(unnamed, who);
+    const correlationId = this.#row.correlationId ?? correlationOf(row, table.correlationId);
+    if (correlationId !== undefined) change.correlationId = correlationId;
+    else if (this.#row.derivedCorrelationId !== undefined) {
+      change.correlationId = this.#row.derivedCorrelationId;
+      change.derived = { correlationId: true };
+    }
     const name = labelOf(row, table.name);
     if (name !== undefined) change.name = name;
     const version = table.schemaVersion?.value ?? labelOf(row, table.schemaVersion?.column);
     if (version !== undefined) change.schemaVersion = version;
     const context = mappedContext(table, row, this.#row.context);
     if (context !== undefined) change.context = context;
-    return { kind: 'change', tenant, change, hasActor: actor !== undefined };
+    return { kind: 'change', tenant, change, hasActor: who !== undefined };
   }
 
   #difference(type: ChangeType, before: Row | undefined, after: Row | undefined): Difference | undefined {

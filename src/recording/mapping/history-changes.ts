@@ -3,13 +3,14 @@ import { objectText } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { compactText } from '../../core/json/text.ts';
 import type { Connection } from '../../postgres/database.ts';
-import { type Change, contentOf, differenceOfChange } from '../change.ts';
+import { type Change, contentOf, differenceOfChange, type Who } from '../change.ts';
 import { isUnchanged } from '../paths.ts';
 import { currentDocuments } from '../rebuild/current-documents.ts';
 import type { RebuiltDocument } from '../rebuild/document-rebuild.ts';
 import { applyRules, compileRules } from './apply-rules.ts';
 import type { Mapping, ValueRules } from './mapping.ts';
 import type { MappedDocument } from './row-change.ts';
+import { unknownActor } from './who.ts';
 
 const prepared = new WeakMap<Mapping, ReadonlyMap<string, ValueRules>>();
 
@@ -58,8 +59,9 @@ export function changeOfSnapshot(
 export const documentsAtOnce = 500;
 
 /** The common members of the deletes of an entity's documents. */
-interface Deletion extends Pick<Change, 'at' | 'entity' | 'actor'> {
+interface Deletion extends Pick<Change, 'at' | 'entity' | 'correlationId' | 'derived'> {
   tenant: string;
+  who: Who;
   /** JSON text of an object. */
   context?: string | undefined;
   identityOf: (entityId: string) => Uint8Array;
@@ -69,7 +71,7 @@ interface Deletion extends Pick<Change, 'at' | 'entity' | 'actor'> {
 export async function deletesOf(
   db: Connection,
   mapping: Mapping | undefined,
-  { tenant, at, entity, actor, context, identityOf }: Deletion,
+  { tenant, at, entity, who, correlationId, derived, context, identityOf }: Deletion,
   entityIds: readonly string[],
 ): Promise<{ change: Change; sides: string }[]> {
   if (entityIds.length === 0) return [];
@@ -91,7 +93,10 @@ export async function deletesOf(
       type: 'delete',
       entity,
       entityId,
-      actor,
+      actor: unknownActor,
+      ...who,
+      ...(correlationId !== undefined && { correlationId }),
+      ...(derived !== undefined && { derived }),
       related: [],
       ...(difference === undefined ? { paths: '{}' } : contentOf(difference)),
       ...(context === undefined ? {} : { context }),

@@ -1,6 +1,9 @@
 import { type PathPattern, parsePathPattern } from '../../core/path-pattern.ts';
 import { tenantPattern } from '../../postgres/tenants/tenants.ts';
+import { faultOfCorrelation, faultOfName } from '../member-faults.ts';
 import {
+  type ColumnOrValue,
+  columnsOfWho,
   type FormerColumns,
   type Mapping,
   namesOf,
@@ -13,6 +16,8 @@ import {
   type TenantRule,
   underAllNames,
   type ValueRules,
+  type WhoColumns,
+  type WhoPart,
 } from './mapping.ts';
 import type { MappingFile, TableFile } from './mapping-schema.ts';
 
@@ -114,8 +119,13 @@ class Reader {
       entity: file.entity,
       id: file.id?.map(today),
       name: file.name && today(file.name),
-      actor: file.actor && today(file.actor),
-      transactionActor: file.transactionActor && today(file.transactionActor),
+      who: this.#who(path, file, today),
+      transactionActor: this.#who(
+        path,
+        typeof file.transactionActor === 'string' ? { actor: file.transactionActor } : (file.transactionActor ?? {}),
+        today,
+      ),
+      correlationId: this.#columnOrValue([...path, 'correlationId'], file.correlationId, today, faultOfCorrelation),
       schemaVersion:
         file.schemaVersion?.column === undefined ? file.schemaVersion : { column: today(file.schemaVersion.column) },
       related: (file.related ?? []).map(({ entity, id }) => ({ entity, id: id.map(today) })),
@@ -136,6 +146,32 @@ class Reader {
       this.#checkMask(['entities', file.entity, 'mask', String(index)], pattern, open, ` of ${name}`);
     }
     return table;
+  }
+
+  #who(
+    path: readonly string[],
+    { actor, actorId, onBehalfOf }: WhoFile,
+    today: (column: string) => string,
+  ): WhoColumns {
+    const parts = { actor, actorId, 'onBehalfOf.name': onBehalfOf?.name, 'onBehalfOf.id': onBehalfOf?.id };
+    const who = new Map<WhoPart, ColumnOrValue>();
+    for (const part of ['actor', 'actorId', 'onBehalfOf.name', 'onBehalfOf.id'] as const) {
+      const source = this.#columnOrValue([...path, ...part.split('.')], parts[part], today, faultOfName);
+      if (source !== undefined) who.set(part, source);
+    }
+    return who;
+  }
+
+  #columnOrValue(
+    path: readonly string[],
+    source: string | { value: string } | undefined,
+    today: (column: string) => string,
+    faultOf: (text: string) => string | undefined,
+  ): ColumnOrValue | undefined {
+    if (typeof source === 'string') return { column: today(source) };
+    const fault = source && faultOf(source.value);
+    if (fault !== undefined) this.#fault([...path, 'value'], fault);
+    return source;
   }
 
   #checkMask(path: string[], { keys: [first] }: PathPattern, open: ReadonlyMap<string, string>, where = ''): void {
@@ -183,6 +219,16 @@ class Reader {
   }
 }
 
+/** The members of a table, or of its `transactionActor`, that say who made a change. */
+type WhoFile = Pick<TableFile, 'actor' | 'actorId' | 'onBehalfOf'>;
+
+const uses: Readonly<Record<WhoPart, string>> = {
+  actor: 'the actor',
+  actorId: "the actor's id",
+  'onBehalfOf.name': 'the person for whom the actor acts',
+  'onBehalfOf.id': 'the id of the person for whom the actor acts',
+};
+
 /** The columns that entries show outside of `paths`, with their use. The primary key is not known here. */
 function openColumns(table: TableMapping, tenant: TenantRule | undefined): Map<string, string> {
   const columns = new Map<string, string>();
@@ -190,8 +236,10 @@ function openColumns(table: TableMapping, tenant: TenantRule | undefined): Map<s
     if (column !== undefined) columns.set(column, use);
   };
   for (const { id } of table.related) for (const column of id) add(column, 'a related id');
-  add(table.actor, 'the actor');
-  add(table.transactionActor, 'the actor');
+  add(table.correlationId?.column, 'the correlation id');
+  for (const who of [table.who, table.transactionActor]) {
+    for (const [part, column] of columnsOfWho(who)) add(column, uses[part]);
+  }
   add(table.name, 'the name');
   if (tenant?.kind === 'column') add(tenant.column, 'the tenant');
   for (const column of table.id ?? []) add(column, 'the id');

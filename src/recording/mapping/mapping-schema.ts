@@ -23,6 +23,25 @@ const Mask = {
   ),
 };
 
+const maxCorrelation = 200;
+
+/** A column, or one text for all rows. */
+function columnOrValue(description: string, maxLength = 1000) {
+  const value = Type.String({ minLength: 1, maxLength });
+  return Type.Optional(Type.Union([Name, Type.Object({ value }, closed)], { description }));
+}
+
+const TransactionActor = Type.Object(
+  {
+    actor: Type.Optional(Name),
+    actorId: Type.Optional(Name),
+    onBehalfOf: Type.Optional(
+      Type.Object({ name: Type.Optional(Name), id: Type.Optional(Name) }, { ...closed, minProperties: 1 }),
+    ),
+  },
+  { ...closed, minProperties: 1 },
+);
+
 const Related = Type.Object(
   {
     entity: Name,
@@ -47,11 +66,21 @@ const Table = Type.Object(
     ),
     name: Type.Optional(Type.String({ minLength: 1, description: "Column with the document's name." })),
     actor: Type.Optional(Type.String({ minLength: 1, description: 'Column with who made the change.' })),
+    actorId: columnOrValue("Column with the actor's id, or one id for all rows."),
+    onBehalfOf: Type.Optional(
+      Type.Object(
+        {
+          name: columnOrValue("Column with the person's name, or one name for all rows."),
+          id: columnOrValue("Column with the person's id, or one id for all rows."),
+        },
+        { ...closed, minProperties: 1, description: 'For whom the actor made the change.' },
+      ),
+    ),
+    correlationId: columnOrValue('Column with the id that changes of one request share.', maxCorrelation),
     transactionActor: Type.Optional(
-      Type.String({
-        minLength: 1,
+      Type.Union([Name, TransactionActor], {
         description:
-          'Column by which a new row of this table says who made all changes of its transaction: a table of events, for instance.',
+          'Columns by which a new row of this table says who made all changes of its transaction: a table of events, for instance. One column has the name.',
       }),
     ),
     schemaVersion: Type.Optional(

@@ -12,6 +12,18 @@ export type TenantRule =
   | { readonly kind: 'column'; readonly column: string }
   | { readonly kind: 'schema' };
 
+/** A text for all rows, or the column that has it. */
+export interface ColumnOrValue {
+  readonly value?: string;
+  readonly column?: string;
+}
+
+/** A part of who made a change, as the mapping names it. */
+export type WhoPart = 'actor' | 'actorId' | 'onBehalfOf.name' | 'onBehalfOf.id';
+
+/** Where a row has each part. Empty: nowhere. */
+export type WhoColumns = ReadonlyMap<WhoPart, ColumnOrValue>;
+
 /** How the rows of one table become documents. */
 export interface TableMapping {
   /** The name in the mapping: `schema.table`. */
@@ -20,11 +32,12 @@ export interface TableMapping {
   /** The columns of the id. Undefined: the primary key. */
   readonly id: readonly string[] | undefined;
   readonly name: string | undefined;
-  readonly actor: string | undefined;
-  /** The column of a new row that names the actor of its transaction, if nothing else does. */
-  readonly transactionActor: string | undefined;
-  /** A text for all rows, or the column that has it. */
-  readonly schemaVersion: { readonly value?: string; readonly column?: string } | undefined;
+  /** Who changed the row. */
+  readonly who: WhoColumns;
+  /** Who made the transaction of a new row, if nothing else names them. Columns only. */
+  readonly transactionActor: WhoColumns;
+  readonly correlationId: ColumnOrValue | undefined;
+  readonly schemaVersion: ColumnOrValue | undefined;
   readonly related: readonly { readonly entity: string; readonly id: readonly string[] }[];
   /** The rules of the table and its entity, for all names of each column. */
   readonly rules: ValueRules;
@@ -57,6 +70,11 @@ export function keyColumns(mapping: Mapping, table: TableMapping, primaryKey: re
   const tenant = mapping.tenant?.kind === 'column' ? [mapping.tenant.column] : [];
   const name = table.name === undefined ? [] : [table.name];
   return [...new Set([...tenant, ...(table.id ?? primaryKey), ...name, ...table.related.flatMap(({ id }) => id)])];
+}
+
+/** The columns that say who, each with its member of the mapping. */
+export function columnsOfWho(who: WhoColumns): [use: WhoPart, column: string][] {
+  return [...who].flatMap(([part, { column }]): [WhoPart, string][] => (column === undefined ? [] : [[part, column]]));
 }
 
 /** The schema or database of a table's name. */

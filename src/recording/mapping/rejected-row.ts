@@ -6,6 +6,7 @@ import type { ChangeType } from '../change.ts';
 import { applyRules, applyRulesAt, compileRules, rowRules, type Sides } from './apply-rules.ts';
 import type { TableMapping } from './mapping.ts';
 import { type ChangedValue, documentText, type Row, type RowChange } from './row-change.ts';
+import { readWho } from './who.ts';
 
 /**
  * A row's change as JSON text, masked and without ignored values, to be mapped again. Loses whether masked values
@@ -23,7 +24,11 @@ export function rejectedRowText(table: TableMapping, row: RowChange): string {
     ['at', String(row.at)],
     ['identity', JSON.stringify(Buffer.from(row.identity).toString('hex'))],
     ['primaryKey', row.primaryKey && JSON.stringify(row.primaryKey)],
-    ['actor', row.actor && JSON.stringify(row.actor)],
+    ['actor', row.who?.actor && JSON.stringify(row.who.actor)],
+    ['actorId', row.who?.actorId && JSON.stringify(row.who.actorId)],
+    ['onBehalfOf', row.who?.onBehalfOf && JSON.stringify(row.who.onBehalfOf)],
+    ['correlationId', row.correlationId && JSON.stringify(row.correlationId)],
+    ['derivedCorrelationId', row.derivedCorrelationId && JSON.stringify(row.derivedCorrelationId)],
     ['context', context || undefined],
     ['before', before],
     ['after', after],
@@ -75,6 +80,7 @@ export function readRejectedRow(text: string): RowChange | undefined {
     const side = members.get(name);
     return side && new Map([...membersOf(side)].map(([column, value]) => [column, compactText(value)]));
   };
+  const who = readWho(object);
   const key = members.get('primaryKey');
   const context = members.get('context');
   return {
@@ -86,7 +92,9 @@ export function readRejectedRow(text: string): RowChange | undefined {
     after: row('after'),
     values: valuesOf(members.get('values')),
     primaryKey: key && JSON.parse(sourceText(key)),
-    actor: stringOf(members.get('actor')),
+    who: who === 'invalid' ? undefined : who,
+    correlationId: stringOf(members.get('correlationId')),
+    derivedCorrelationId: stringOf(members.get('derivedCorrelationId')),
     context: context && compactText(context),
   };
 }

@@ -2,7 +2,7 @@ import { elementsOf, memberOf, membersOf, objectText } from '../../core/json/mem
 import { parseIfJson, parseJson } from '../../core/json/parse.ts';
 import type { JsonNode } from '../../core/json/tape.ts';
 import { compactText } from '../../core/json/text.ts';
-import type { Change, ChangeType, RelatedItem } from '../change.ts';
+import type { Change, ChangeType, RelatedItem, Who } from '../change.ts';
 import { faultOfContext, faultOfName, maxNameCharacters } from '../member-faults.ts';
 import { applyRules, rowRules } from './apply-rules.ts';
 import { type FormerColumns, type Mapping, nameToday, schemaOf, type TableMapping } from './mapping.ts';
@@ -33,8 +33,12 @@ export interface RowChange {
   readonly values?: readonly ChangedValue[] | undefined;
   /** In whole milliseconds since 1970. */
   readonly at: number;
-  /** The transaction's actor, which takes precedence over the table's column. */
-  readonly actor?: string | undefined;
+  /** Who made the transaction. Takes precedence over the table's columns. */
+  readonly who?: Who | undefined;
+  /** As the transaction says. Takes precedence over the table's column. */
+  readonly correlationId?: string | undefined;
+  /** Derived by Annals, for a change that has none. */
+  readonly derivedCorrelationId?: string | undefined;
   /** The transaction's context, JSON text of an object. Takes precedence over the table's columns. */
   readonly context?: string | undefined;
   /** 16 bytes. If the id changed, the identities of both changes are derived from it. */
@@ -50,7 +54,7 @@ export type MappedChange =
       /** By the mapping, not checked for existence. Undefined if the mapping names none. */
       readonly tenant: string | undefined;
       readonly change: Change;
-      /** Whether the row or its transaction names the actor. Otherwise `change.actor` is the default. */
+      /** Whether the row or its transaction says who made it. Otherwise `change.actor` is the default. */
       readonly hasActor: boolean;
       /** Whether it is an update without the whole previous row. */
       readonly lacksBefore?: boolean | undefined;
@@ -221,7 +225,7 @@ function joined(parts: readonly string[]): string {
 }
 
 /** JSON text as plain text: a string unquoted, anything else as written. Undefined for null. */
-function plainTextOf(json: string): string | undefined {
+export function plainTextOf(json: string): string | undefined {
   if (json === 'null') return undefined;
   if (json.startsWith('"')) return json.includes('\\') ? JSON.parse(json) : json.slice(1, -1);
   return json.startsWith('{') || json.startsWith('[') ? compactText(parseJson(json)) : json;

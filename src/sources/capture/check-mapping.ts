@@ -1,7 +1,7 @@
 import { type Source, withSource } from '../../postgres/source/source.ts';
 import { type CatalogueTable, plainTable, readCatalogue } from '../../postgres/source/source-catalogue.ts';
 import { rowRules } from '../../recording/mapping/apply-rules.ts';
-import type { Mapping, TableMapping } from '../../recording/mapping/mapping.ts';
+import { columnsOfWho, type Mapping, type TableMapping, type WhoPart } from '../../recording/mapping/mapping.ts';
 import { PostgresTypes } from '../../recording/mapping/postgres-types.ts';
 import { soundsSecret } from '../../recording/mapping/secret-names.ts';
 import { faultsOfTable } from './mapping-faults.ts';
@@ -15,14 +15,14 @@ import {
 } from './table-faults.ts';
 
 /** How a table would be recorded. */
-export interface TableReport {
+export interface TableReport extends Partial<Readonly<Record<WhoPart, string>>> {
   readonly table: string;
   readonly entity: string;
   /** `"primary key"` if neither the mapping nor a source names the columns. */
   readonly id: readonly string[] | 'primary key';
   readonly tenant: string;
   readonly name?: string;
-  readonly actor?: string;
+  readonly correlationId?: string;
   readonly related?: readonly string[];
   readonly masked: readonly string[];
   readonly ignored: readonly string[];
@@ -70,7 +70,8 @@ function reportOf(mapping: Mapping, table: TableMapping): TableReport {
     id: table.id ?? 'primary key',
     tenant: tenantText(mapping),
     ...(table.name === undefined ? {} : { name: table.name }),
-    ...(table.actor === undefined ? {} : { actor: table.actor }),
+    ...Object.fromEntries(columnsOfWho(table.who)),
+    ...(table.correlationId?.column === undefined ? {} : { correlationId: table.correlationId.column }),
     ...(table.related.length === 0
       ? {}
       : { related: table.related.map(({ entity, id }) => `${entity} by ${id.join(', ')}`) }),

@@ -203,7 +203,7 @@ class TableComparer {
   async #deleteGone(entity: string): Promise<void> {
     await deleteDocuments(this.#options, {
       entity,
-      actor: systemActor,
+      who: { actor: systemActor },
       context: undefined,
       at: this.#at,
       position,

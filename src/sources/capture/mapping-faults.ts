@@ -1,6 +1,7 @@
 import type { PathPattern } from '../../core/path-pattern.ts';
 import { type CatalogueTable, plainTable } from '../../postgres/source/source-catalogue.ts';
 import {
+  columnsOfWho,
   type FormerColumns,
   keyColumns,
   type Mapping,
@@ -107,8 +108,12 @@ function uses(
     ['tenant', mapping.tenant?.kind === 'column' ? mapping.tenant.column : undefined],
     ...(table.id ?? catalogue.primaryKey).map((column): [string, string] => ['id', column]),
     ['name', table.name],
-    ['actor', table.actor],
-    ['transactionActor', table.transactionActor],
+    ...columnsOfWho(table.who),
+    ...columnsOfWho(table.transactionActor).map(([part, column]): [string, string] => [
+      part === 'actor' ? 'transactionActor' : `transactionActor.${part}`,
+      column,
+    ]),
+    ['correlationId', table.correlationId?.column],
     ['schemaVersion', table.schemaVersion?.column],
     ...table.related.flatMap(({ id }) => id.map((column): [string, string] => ['related', column])),
     ...[...new Set([...table.json].map((column) => nameToday(table.former, column)))].map(

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Connection } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import { identityLength } from '../../recording/change.ts';
+import { identityLength, type Who } from '../../recording/change.ts';
 import { deletesOf, documentsAtOnce } from '../../recording/mapping/history-changes.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { recordMapped, type SourceChange } from '../../recording/mapping/record-mapped.ts';
@@ -29,7 +29,7 @@ export async function recordCaptured(
     await deleteDocuments(options, {
       entity,
       at: to.lastAt,
-      actor: truncate.actor,
+      who: truncate.who,
       context: truncate.context,
       position: 'truncate',
       isGone: () => true,
@@ -60,7 +60,7 @@ interface Deletion {
   readonly entity: string;
   /** Milliseconds since 1970. */
   readonly at: number;
-  readonly actor: string;
+  readonly who: Who;
   readonly context: string | undefined;
   /** The position of each delete. */
   readonly position: string;
@@ -74,7 +74,7 @@ interface Deletion {
 /** Deletes documents of an entity that exist in the history and are gone at the source. */
 export async function deleteDocuments(
   { db, mapping, slot }: { db: Connection; mapping: Mapping; slot: string },
-  { entity, at, actor, context, position, isGone, withoutErased = false, record }: Deletion,
+  { entity, at, who, context, position, isGone, withoutErased = false, record }: Deletion,
 ): Promise<void> {
   for (const tenant of await tenantsOf(db, mapping, slot)) {
     let after: string | undefined;
@@ -82,7 +82,7 @@ export async function deleteDocuments(
       const page = { after, limit: documentsAtOnce, withoutErased };
       const { entityIds, next } = await existingDocuments(db, tenant, entity, page);
       const gone = entityIds.filter((id) => isGone(tenant, id));
-      const deletion = { tenant, entity, at, actor, context, identityOf: () => randomBytes(identityLength) };
+      const deletion = { tenant, entity, at, who, context, identityOf: () => randomBytes(identityLength) };
       const deletes = (await deletesOf(db, mapping, deletion, gone)).map(
         ({ change, sides }): SourceChange => ({
           mapped: { kind: 'change', tenant, change, hasActor: true },

@@ -1,11 +1,12 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import { memberOf, membersOf, objectText, stringOf } from '../../core/json/members.ts';
+import { memberOf, membersOf, objectText } from '../../core/json/members.ts';
 import { parseJson, parseObject } from '../../core/json/parse.ts';
 import { compactText } from '../../core/json/text.ts';
-import type { Change } from '../../recording/change.ts';
+import type { Change, Who } from '../../recording/change.ts';
 import type { TableMapping } from '../../recording/mapping/mapping.ts';
 import { type MappedChange, mappedContext } from '../../recording/mapping/row-change.ts';
-import { faultOfContext, faultOfName } from '../../recording/member-faults.ts';
+import { madeBy, readWho } from '../../recording/mapping/who.ts';
+import { faultOfContext } from '../../recording/member-faults.ts';
 
 /** The changes of one row change or truncate of a transaction. */
 export interface Step {
@@ -23,7 +24,8 @@ export interface Step {
 export interface Truncate {
   /** As the mapping has it. */
   readonly table: string;
-  readonly actor: string;
+  /** Empty: unknown. */
+  readonly who: Who;
   /** JSON text of an object. */
   readonly context: string | undefined;
 }
@@ -57,31 +59,31 @@ function sizeOf(mapped: MappedChange): number {
   return mapped.kind === 'rejected' ? mapped.content.length : 0;
 }
 
-/** What the transaction says of its changes: a message of the application, and the actor in a new row. */
+/** What the transaction says of its changes: a message of the application, and who made it by a new row. */
 export interface TransactionFacts {
   readonly info: TransactionInfo | undefined;
-  /** The actor of changes without one. */
-  readonly actor: string | undefined;
+  /** Who made changes that do not say. */
+  readonly who: Who | undefined;
 }
 
 /** The step with the facts of its transaction. */
-export function withFacts(step: Step, table: TableMapping, { info = silent, actor }: TransactionFacts): Step {
-  const changes = step.changes.map((mapped) => changeWithFacts(mapped, table, info, actor));
+export function withFacts(step: Step, table: TableMapping, { info = silent, who }: TransactionFacts): Step {
+  const changes = step.changes.map((mapped) => changeWithFacts(mapped, table, info, who));
   if (step.truncate === undefined) return { ...step, changes };
-  const truncate = actor === undefined ? step.truncate : { ...step.truncate, actor };
+  const truncate = who === undefined ? step.truncate : { ...step.truncate, who };
   return { ...step, truncate: { ...truncate, ...truncateInfo(truncate, table, info) } };
 }
 
-const silent: TransactionInfo = { actor: undefined, context: undefined };
+const silent: TransactionInfo = { who: undefined, context: undefined };
 
 function changeWithFacts(
   mapped: MappedChange,
   table: TableMapping,
   info: TransactionInfo,
-  actor: string | undefined,
+  who: Who | undefined,
 ): MappedChange {
   if (mapped.kind !== 'change') return mapped;
-  const change = mapped.hasActor || actor === undefined ? mapped.change : { ...mapped.change, actor };
+  const change = mapped.hasActor || who === undefined ? mapped.change : madeBy(mapped.change, who);
   return { ...mapped, change: withTransactionInfo(change, table, info) };
 }
 
@@ -121,7 +123,7 @@ export class StepBuffer {
 
 /** The content of `pg_logical_emit_message(true, 'annals.actor', …)`. */
 export interface TransactionInfo {
-  readonly actor: string | undefined;
+  readonly who: Who | undefined;
   /** JSON text of an object. */
   readonly context: string | undefined;
 }
@@ -130,30 +132,28 @@ export interface TransactionInfo {
 export function readTransactionInfo(content: Buffer): TransactionInfo | undefined {
   const message = parseObject(content.toString('utf8'));
   if (message === undefined) return undefined;
-  const extra = memberOf(message, 'actor');
-  const actor = stringOf(extra);
-  if (extra !== undefined && (actor === undefined || faultOfName(actor) !== undefined)) return undefined;
+  const who = readWho(message);
+  if (who === 'invalid') return undefined;
   const context = memberOf(message, 'context');
   if (context !== undefined && faultOfContext(context) !== undefined) return undefined;
-  return { actor, context: context && compactText(context) };
+  return { who, context: context && compactText(context) };
 }
 
 /** The transaction's facts take precedence over the row's. The table's masks apply. */
 function withTransactionInfo(change: Change, table: TableMapping, info: TransactionInfo): Change {
-  const actor = info.actor ?? change.actor;
+  const made = info.who === undefined ? change : madeBy(change, info.who);
   const extra = info.context === undefined ? undefined : mappedContext(table, new Map(), info.context);
-  if (extra === undefined) return { ...change, actor };
-  return { ...change, actor, context: mergedContext(change.context, extra) };
+  return extra === undefined ? made : { ...made, context: mergedContext(change.context, extra) };
 }
 
 /** The facts of a truncate, whose rows are not in the log. */
 function truncateInfo(
-  { actor }: { actor: string },
+  { who }: Pick<Truncate, 'who'>,
   table: TableMapping,
   info: TransactionInfo,
-): { actor: string; context: string | undefined } {
+): Pick<Truncate, 'who' | 'context'> {
   const context = info.context === undefined ? undefined : mappedContext(table, new Map(), info.context);
-  return { actor: info.actor ?? actor, context };
+  return { who: info.who ?? who, context };
 }
 
 function mergedContext(own: string | undefined, extra: string): string {

@@ -1,10 +1,12 @@
 // One subject that would not be plainer in two files: the state between a transaction's begin and its commit.
 
+import type { Who } from '../../recording/change.ts';
 import { identityOf } from '../../recording/identity.ts';
 import { changesOfRow } from '../../recording/mapping/changes-of-row.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { rejectedRowText } from '../../recording/mapping/rejected-row.ts';
-import { labelOf, type Row, type RowChange, rowToday } from '../../recording/mapping/row-change.ts';
+import { type Row, type RowChange, rowToday } from '../../recording/mapping/row-change.ts';
+import { unknownActor, whoOf } from '../../recording/mapping/who.ts';
 import { GapError } from './capture-error.ts';
 import type { ResumeCheck, TransactionBegin } from './gap.ts';
 import type { PgoutputMessage, Tuple } from './pgoutput.ts';
@@ -48,7 +50,7 @@ interface ReaderOptions {
 const maxClockStep = 60_000;
 
 const actorPrefix = 'annals.actor';
-const defaults = { actor: 'unknown' };
+const defaults = { actor: unknownActor };
 
 interface OpenTransaction {
   readonly begin: TransactionBegin;
@@ -58,8 +60,8 @@ interface OpenTransaction {
   rows: number;
   readonly steps: StepBuffer;
   info: TransactionInfo | undefined;
-  /** The actor in a new row. */
-  actor: string | undefined;
+  /** Who made it, by a new row. */
+  who: Who | undefined;
   /** A delete that may be the first half of a move between partitions. */
   deleted: { table: SourceTable; tuple: Tuple; isKey: boolean } | undefined;
 }
@@ -125,7 +127,7 @@ export class TransactionReader {
       rows: 0,
       steps: new StepBuffer(),
       info: undefined,
-      actor: undefined,
+      who: undefined,
       deleted: undefined,
     };
   }
@@ -170,15 +172,15 @@ export class TransactionReader {
     await this.#endDelete(open);
     open.rows += 1;
     await this.#step(open, table, 'create', undefined, tuple);
-    open.actor ??= this.#actorIn(table, tuple);
+    open.who ??= this.#whoIn(table, tuple);
   }
 
-  /** The actor in a new row, even of one already recorded: other rows may not be. */
-  #actorIn(table: SourceTable, tuple: Tuple): string | undefined {
+  /** Who made the transaction, by a new row, even by one already recorded: other rows may not be. */
+  #whoIn(table: SourceTable, tuple: Tuple): Who | undefined {
     const mapped = this.#options.mapping.tables.get(table.name);
-    if (mapped?.transactionActor === undefined) return undefined;
+    if (mapped === undefined || mapped.transactionActor.size === 0) return undefined;
     const { after } = rowToday(mapped.former, { after: table.row(tuple, false) });
-    return after && labelOf(after, mapped.transactionActor);
+    return after && whoOf(after, mapped.transactionActor);
   }
 
   async #update(message: Extract<PgoutputMessage, { kind: 'update' }>): Promise<undefined> {
@@ -213,7 +215,7 @@ export class TransactionReader {
         table: name,
         changes: [],
         content: () => '{}',
-        truncate: { table: name, actor: defaults.actor, context: undefined },
+        truncate: { table: name, who: {}, context: undefined },
       });
     }
   }
@@ -289,7 +291,7 @@ export class TransactionReader {
   *#withFacts(steps: Iterable<Step>, facts: TransactionFacts): Generator<Step> {
     for (const step of steps) {
       const table = this.#options.mapping.tables.get(step.table);
-      const isSilent = facts.info === undefined && facts.actor === undefined;
+      const isSilent = facts.info === undefined && facts.who === undefined;
       yield isSilent || table === undefined ? step : withFacts(step, table, facts);
     }
   }

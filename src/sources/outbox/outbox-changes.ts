@@ -2,15 +2,16 @@ import { elementsOf, memberOf, membersOf, objectText, stringOf } from '../../cor
 import { parseJson, parseObject } from '../../core/json/parse.ts';
 import type { JsonNode } from '../../core/json/tape.ts';
 import { compactText } from '../../core/json/text.ts';
-import { type ChangeType, contentOf, differenceOfChange } from '../../recording/change.ts';
+import { type ChangeType, contentOf, differenceOfChange, type Who } from '../../recording/change.ts';
 import { identityOf } from '../../recording/identity.ts';
 import { applyRules, compileRules, type Sides } from '../../recording/mapping/apply-rules.ts';
 import { changesOfRow } from '../../recording/mapping/changes-of-row.ts';
 import { operations } from '../../recording/mapping/import-line.ts';
-import type { Mapping, TableMapping, ValueRules } from '../../recording/mapping/mapping.ts';
+import type { ColumnOrValue, Mapping, TableMapping, ValueRules } from '../../recording/mapping/mapping.ts';
 import type { SourceChange } from '../../recording/mapping/record-mapped.ts';
 import { rejectedRowText } from '../../recording/mapping/rejected-row.ts';
 import { labelOf, type MappedChange, type Row, type RowChange, tenantOf } from '../../recording/mapping/row-change.ts';
+import { madeBy, unknownActor } from '../../recording/mapping/who.ts';
 import { faultOfContext, faultOfName } from '../../recording/member-faults.ts';
 import type { OutboxRow } from './outbox-rows.ts';
 import type { TriggerWatch } from './trigger-watch.ts';
@@ -22,8 +23,6 @@ export interface OutboxReader {
   readonly outbox: string;
   readonly warn: (message: string) => void;
 }
-
-const unknown = 'unknown';
 
 /**
  * The changes of a lane's rows, in order. A delete followed in its transaction by an insert of the same id, as when a
@@ -77,7 +76,12 @@ function changesOf(row: OutboxRow, reader: OutboxReader): SourceChange[] {
     return [{ mapped, position, content: () => content }];
   }
   if (row.source === null) {
-    const change = changeByHand(row, identity, { actor: foundActor(row) ?? unknown, ...facts }, reader.mapping);
+    const change = changeByHand(
+      row,
+      identity,
+      { who: { actor: foundActor(row) ?? unknownActor }, ...facts },
+      reader.mapping,
+    );
     return change.mapped.kind === 'unchanged' ? [] : [{ ...change, position }];
   }
   const later = laterColumns(row);
@@ -101,7 +105,7 @@ function changesOf(row: OutboxRow, reader: OutboxReader): SourceChange[] {
     primaryKey: table.primaryKey,
     ...facts,
   };
-  return partOf(row, changesOfRow(mapping, change, { actor: foundActor(row) ?? unknown }))
+  return partOf(row, changesOfRow(mapping, change, { actor: foundActor(row) ?? unknownActor }))
     .filter(({ kind }) => kind !== 'unchanged')
     .map((mapped) => ({ mapped, position, content: () => rejectedRowText(mappedTable, change) }));
 }
@@ -146,12 +150,12 @@ function typeOf({ before, after }: OutboxRow): ChangeType {
 }
 
 /** Actor and context set by the application. Invalid ones are ignored. */
-function transactionFacts({ actor, context }: OutboxRow, { warn }: OutboxReader): { actor?: string; context?: string } {
+function transactionFacts({ actor, context }: OutboxRow, { warn }: OutboxReader): { who?: Who; context?: string } {
   const isActor = actor !== null && faultOfName(actor) === undefined;
   if (actor !== null && !isActor) warn('an annals.actor of the source cannot be read and is ignored');
   const read = context === null ? undefined : readContext(context);
   if (context !== null && read === undefined) warn('an annals.context of the source cannot be read and is ignored');
-  return { ...(isActor ? { actor } : {}), ...(read === undefined ? {} : { context: read }) };
+  return { ...(isActor ? { who: { actor } } : {}), ...(read === undefined ? {} : { context: read }) };
 }
 
 function readContext(text: string): string | undefined {
@@ -181,12 +185,14 @@ function withLaterColumns(mapping: Mapping, source: string, columns: readonly st
 function maskedTable(table: TableMapping, columns: readonly string[]): TableMapping {
   const isKnown = (column: string | undefined) => column !== undefined && !columns.includes(column);
   const masks = columns.map((column) => ({ text: column, keys: [column] }));
-  const { name, actor, schemaVersion, related, rules } = table;
+  const { name, who, correlationId, schemaVersion, related, rules } = table;
+  const isOpen = (part: ColumnOrValue | undefined) => part?.value !== undefined || isKnown(part?.column);
   return {
     ...table,
     name: isKnown(name) ? name : undefined,
-    actor: isKnown(actor) ? actor : undefined,
-    schemaVersion: schemaVersion?.value !== undefined || isKnown(schemaVersion?.column) ? schemaVersion : undefined,
+    who: new Map([...who].filter(([, part]) => isOpen(part))),
+    correlationId: isOpen(correlationId) ? correlationId : undefined,
+    schemaVersion: isOpen(schemaVersion) ? schemaVersion : undefined,
     related: related.filter(({ id }) => id.every(isKnown)),
     rules: { ...rules, mask: [...rules.mask, ...masks] },
   };
@@ -199,7 +205,7 @@ function maskedTable(table: TableMapping, columns: readonly string[]): TableMapp
 function changeByHand(
   row: OutboxRow,
   identity: Uint8Array,
-  { actor, context }: { actor: string; context?: string },
+  { who, context }: { who: Who; context?: string },
   mapping: Mapping,
 ): Omit<SourceChange, 'position'> {
   const { before, after, at } = row;
@@ -230,9 +236,9 @@ function changeByHand(
   }
   const difference = differenceOfChange(type, shown.before, shown.after);
   if (difference === undefined) return { mapped: { kind: 'unchanged', tenant }, content };
-  const change = { identity, at, type, entity, entityId, actor, related: [], ...contentOf(difference) };
+  const change = { identity, at, type, entity, entityId, actor: unknownActor, related: [], ...contentOf(difference) };
   const labelled = {
-    ...change,
+    ...madeBy(change, who),
     ...(name === undefined ? {} : { name }),
     ...(context === undefined ? {} : { context }),
   };

@@ -69,7 +69,8 @@ function tableSql(mapping: Mapping, table: TableMapping): string {
   const hide = hideRules(table.rules, 2);
   const rules = hide.length === 0 ? {} : { hide, json: [...table.json] };
   const needed = new Set(keyColumns(mapping, table, []));
-  if (table.transactionActor !== undefined) needed.add(table.transactionActor);
+  const transactionActor = table.transactionActor.get('actor')?.column;
+  if (transactionActor !== undefined) needed.add(transactionActor);
   return `do ${dollarQuoted(`
 declare
   target constant regclass := to_regclass(${escapeLiteral(target)});
@@ -129,11 +130,11 @@ begin
                     referencing old table as old_rows for each statement execute function annals.write_statement(%s)', target, arguments);
   end if;
   execute format('drop trigger if exists annals_actor on %s', target);${
-    table.transactionActor === undefined
+    transactionActor === undefined
       ? ''
       : `
   execute format('create trigger annals_actor after insert on %s for each row execute function annals.take_actor(%L)',
-                 target, ${escapeLiteral(table.transactionActor)});`
+                 target, ${escapeLiteral(transactionActor)});`
   }
   for leaf in select coalesce(p.relid, target) from (select 1) as one
                 left join lateral (select relid from pg_partition_tree(target) where isleaf) as p on true
@@ -152,7 +153,7 @@ end `)};`;
 
 /** The relay looks up the actor of a transaction by this index. */
 function transactionIndex({ tables }: Mapping): string {
-  return [...tables.values()].some(({ transactionActor }) => transactionActor !== undefined)
+  return [...tables.values()].some(({ transactionActor }) => transactionActor.size > 0)
     ? 'create index if not exists outbox_transaction on annals.outbox (transaction);'
     : 'drop index if exists annals.outbox_transaction;';
 }

@@ -182,7 +182,7 @@ async function deletePage(
   const page = { after, until: at, limit: documentsAtOnce };
   const { entityIds, next } = await existingDocuments(transaction, tenant, entity, page);
   const origin = `annals:truncate:${Buffer.from(identity).toString('hex')}`;
-  const deletion = { tenant, at, entity, actor, identityOf: (id: string) => identityOf(`${origin}:${id}`) };
+  const deletion = { tenant, at, entity, who: { actor }, identityOf: (id: string) => identityOf(`${origin}:${id}`) };
   const deletes = await deletesOf(transaction, mapping, deletion, entityIds);
   const incoming = deletes.map(({ change, sides }) => {
     const line = () => lineOfChange(change, sides);

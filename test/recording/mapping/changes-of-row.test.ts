@@ -103,10 +103,84 @@ describe('a row', () => {
     expect(long).toMatchObject({ change: { name: '😀'.repeat(1000) } });
   });
 
-  test("takes the transaction's actor before the column", () => {
-    expect(mapped({ actor: 'who' }, { type: 'create', after: { id: 7, who: 'Jane' }, actor: 'John' })).toMatchObject([
-      { hasActor: true, change: { actor: 'John' } },
-    ]);
+  describe('by who', () => {
+    const table = {
+      actor: 'who',
+      actorId: 'who_id',
+      onBehalfOf: { name: 'client', id: 'client_id' },
+      correlationId: 'request',
+    };
+    const of = (values: Values, rest: Omit<Parameters<typeof mapped>[1], 'after'> = {}) => {
+      const [change] = mapped(table, { type: 'create', after: { id: 7, ...values }, ...rest });
+      if (change?.kind !== 'change') throw new Error('no change');
+      const { actor, actorId, onBehalfOf, correlationId, derived } = change.change;
+      const members = { hasActor: change.hasActor, actor, actorId, onBehalfOf, correlationId, derived };
+      return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+    };
+
+    test('has all parts of its columns', () => {
+      expect(of({ who: 'Jane', who_id: 17, client: 'Acme', client_id: 'c-1', request: 'r' })).toEqual({
+        hasActor: true,
+        actor: 'Jane',
+        actorId: '17',
+        onBehalfOf: { name: 'Acme', id: 'c-1' },
+        correlationId: 'r',
+      });
+      expect(of({ who_id: 17 })).toEqual({ hasActor: true, actor: 'unknown', actorId: '17' });
+      expect(of({ client_id: 'c-1' })).toEqual({ hasActor: true, actor: 'unknown', onBehalfOf: { id: 'c-1' } });
+      expect(of({ request: 'r' })).toEqual({ hasActor: false, actor: 'unknown', correlationId: 'r' });
+    });
+
+    test('never joins a name of one source to an id of another', () => {
+      const values = { who: 'Jane', who_id: 17, client: 'Acme' };
+      expect(of(values, { who: { actor: 'John' } })).toEqual({ hasActor: true, actor: 'John' });
+      expect(of(values, { who: { actorId: '18' } })).toEqual({ hasActor: true, actor: 'unknown', actorId: '18' });
+    });
+
+    test("takes the transaction's correlation, else the column's, else the derived one", () => {
+      const all = { correlationId: 'said', derivedCorrelationId: 'derived' };
+      expect(of({ request: 'column' }, all)).toMatchObject({ correlationId: 'said' });
+      const column = of({ request: 'column' }, { derivedCorrelationId: 'derived' });
+      expect(column).toEqual({ hasActor: false, actor: 'unknown', correlationId: 'column' });
+      expect(of({}, { derivedCorrelationId: 'derived' })).toMatchObject({
+        correlationId: 'derived',
+        derived: { correlationId: true },
+      });
+    });
+
+    test('drops what an entry cannot show, and truncates names alone', () => {
+      const x = (length: number) => 'x'.repeat(length);
+      expect(of({ who: x(1001), who_id: x(1000), request: x(200) })).toEqual({
+        hasActor: true,
+        actor: x(1000),
+        actorId: x(1000),
+        correlationId: x(200),
+      });
+      for (const invalid of [x(1001), '', '\0', '\ud800', null]) {
+        expect(of({ who_id: invalid, client_id: invalid, request: invalid })).toEqual({
+          hasActor: false,
+          actor: 'unknown',
+        });
+      }
+      expect(of({ request: x(201) })).toEqual({ hasActor: false, actor: 'unknown' });
+    });
+
+    test('has the same value in all rows where the mapping gives one', () => {
+      const values = { actorId: { value: 'billing' }, correlationId: { value: 'run' } };
+      expect(mapped(values, { type: 'create', after: { id: 7 } })).toMatchObject([
+        { hasActor: true, change: { actor: 'unknown', actorId: 'billing', correlationId: 'run' } },
+      ]);
+    });
+
+    test('is found under a former name of its columns', () => {
+      const renamed = { ...table, former: { who_id: 'user_id', request: 'trace' } };
+      expect(mapped(renamed, { type: 'create', after: { id: 7, user_id: 'u', trace: 't' } })).toMatchObject([
+        { change: { actorId: 'u', correlationId: 't' } },
+      ]);
+      expect(mapped(renamed, { type: 'create', after: { id: 7, who_id: 'u', request: 't' } })).toMatchObject([
+        { change: { actorId: 'u', correlationId: 't' } },
+      ]);
+    });
   });
 
   test('has its tenant from a column or the schema, translated where the mapping says so', () => {
@@ -146,7 +220,8 @@ describe('a row', () => {
 
   test('in a snapshot is a document with its masks, and the change that creates it', () => {
     const mapping = readMapping(
-      '{"version":1,"tenant":{"value":"acme"},"tables":{"public.orders":{"entity":"order","mask":["card"],"ignore":["u"]}}}',
+      '{"version":1,"tenant":{"value":"acme"},"tables":{"public.orders":{"entity":"order","mask":["card"],"ignore":["u"],' +
+        '"actorId":"id","correlationId":"id"}}}',
     );
     const change = {
       table: 'public.orders',
@@ -156,11 +231,13 @@ describe('a row', () => {
       primaryKey: ['id'],
     } as const;
     const after = row({ id: 7, card: '4111', u: 1 });
-    expect(documentOfRow(mapping, { ...change, after })).toMatchObject({
+    const document = documentOfRow(mapping, { ...change, after });
+    expect(document).toMatchObject({
       kind: 'document',
       tenant: 'acme',
       document: '{"id":7,"card":"********"}',
       change: { actor: 'system', type: 'create', entity: 'order', entityId: '7' },
     });
+    for (const member of ['actorId', 'correlationId']) expect(document).not.toHaveProperty(`change.${member}`);
   });
 });

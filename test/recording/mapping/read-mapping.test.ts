@@ -29,6 +29,10 @@ describe('a mapping', () => {
             id: ['a', 'b'],
             name: 'title',
             actor: 'changed_by',
+            actorId: 'changed_by_id',
+            onBehalfOf: { name: 'customer_name', id: { value: 'c-1' } },
+            correlationId: 'request',
+            transactionActor: { actor: 'who', actorId: 'who_id', onBehalfOf: { id: 'for_id' } },
             schemaVersion: { value: '3' },
             related: [{ entity: 'customer', id: ['customer_id'] }],
             ignore: ['updated_at', 'doc.etag'],
@@ -51,7 +55,18 @@ describe('a mapping', () => {
       id: ['a', 'b'],
       former: { names: new Map(), dropped: new Set() },
       name: 'title',
-      actor: 'changed_by',
+      who: new Map<string, object>([
+        ['actor', { column: 'changed_by' }],
+        ['actorId', { column: 'changed_by_id' }],
+        ['onBehalfOf.name', { column: 'customer_name' }],
+        ['onBehalfOf.id', { value: 'c-1' }],
+      ]),
+      transactionActor: new Map([
+        ['actor', { column: 'who' }],
+        ['actorId', { column: 'who_id' }],
+        ['onBehalfOf.id', { column: 'for_id' }],
+      ]),
+      correlationId: { column: 'request' },
       schemaVersion: { value: '3' },
       related: [{ entity: 'customer', id: ['customer_id'] }],
       rules: {
@@ -139,19 +154,65 @@ describe('a mapping', () => {
       id: ['id'],
       name: 'title',
       actor: 'who',
+      actorId: 'who_id',
+      onBehalfOf: { name: 'client', id: 'client_id' },
+      correlationId: 'request',
+      transactionActor: { actor: 'who', actorId: 'by' },
       related: [{ entity: 'c', id: ['customer'] }],
     };
     const masks = (mask: string[], entities = {}) =>
       faultsOf({ version: 1, tenant: { column: 'org' }, tables: { 'public.orders': { ...table, mask } }, entities });
     expect(masks(['card', 'total.title'])).toEqual([]);
-    for (const column of ['id', 'title', 'who', 'customer', 'org', 'title.de']) {
+    for (const column of [
+      'id',
+      'title',
+      'who',
+      'who_id',
+      'client',
+      'client_id',
+      'request',
+      'by',
+      'customer',
+      'org',
+      'title.de',
+    ]) {
       expect(masks(['card', column])).toEqual([
         expect.stringMatching(/^tables → public.orders → mask → 1: cannot mask the column/),
       ]);
     }
-    expect(masks(['*'])).toHaveLength(5);
+    expect(masks(['*'])).toHaveLength(10);
     expect(masks([], { order: { mask: ['title'] } })).toEqual([
       'entities → order → mask → 0: cannot mask the column title of public.orders: entries show it as the name',
+    ]);
+  });
+
+  test('says who by columns and values alone, and only by what an entry can show', () => {
+    const table = (members: object) =>
+      faultsOf({ version: 1, tables: { 'public.orders': { entity: 'order', ...members } } });
+    const x = (length: number) => 'x'.repeat(length);
+    expect(table({ actorId: { value: x(1000) }, correlationId: { value: x(200) } })).toEqual([]);
+    expect(table({ transactionActor: 'who', onBehalfOf: { id: 'c' } })).toEqual([]);
+    for (const members of [
+      { actorId: '' },
+      { actorId: { value: '' } },
+      { actorId: { value: x(1001) } },
+      { actorId: { column: 'a' } },
+      { actorId: { value: 'a', also: 'b' } },
+      { onBehalfOf: 'client' },
+      { onBehalfOf: {} },
+      { onBehalfOf: { names: 'client' } },
+      { correlationId: { value: x(201) } },
+      { correlationId: 7 },
+      { transactionActor: {} },
+      { transactionActor: { actor: { value: 'Jane' } } },
+      { transactionActor: { actor: 'who', correlationId: 'r' } },
+      { transactionActor: { onBehalfOf: {} } },
+    ]) {
+      expect(table(members), JSON.stringify(members)).not.toEqual([]);
+    }
+    expect(table({ actorId: { value: 'a\0' }, onBehalfOf: { id: { value: '\ud800' } } })).toEqual([
+      'tables → public.orders → actorId → value: has a NUL character',
+      'tables → public.orders → onBehalfOf → id → value: has a lone surrogate',
     ]);
   });
 

@@ -62,7 +62,9 @@ describe('a row that can never be recorded', () => {
       before: { id: null, a: 1 },
       after: { id: null, a: 2.5 },
       context: '{"ip":"x"}',
-      actor: 'Jane',
+      who: { actor: 'Jane', actorId: 'u-17', onBehalfOf: { id: 'c-1' } },
+      correlationId: 'r',
+      derivedCorrelationId: 'd',
     } as const;
     const [rejected] = mapped(table, change);
     const again = readRejectedRow(rejected?.kind === 'rejected' ? rejected.content : '');
@@ -74,7 +76,9 @@ describe('a row that can never be recorded', () => {
       before: row({ id: null, a: 1 }),
       after: row({ id: null, a: 2.5 }),
       primaryKey: ['id'],
-      actor: 'Jane',
+      who: { actor: 'Jane', actorId: 'u-17', onBehalfOf: { id: 'c-1' } },
+      correlationId: 'r',
+      derivedCorrelationId: 'd',
       context: '{"ip":"x"}',
     });
   });
