@@ -52,6 +52,12 @@ export interface Change extends Who {
   context?: string;
 }
 
+/** The change, with a derived correlation id unless it has one of its own. */
+export function withDerivedCorrelation(change: Change, correlationId: string | undefined): Change {
+  if (correlationId === undefined || change.correlationId !== undefined) return change;
+  return { ...change, correlationId, derived: { ...change.derived, correlationId: true } };
+}
+
 /** How a change reached this service. */
 export type Way = 'service' | 'import' | 'recorder' | 'capture' | 'relay';
 

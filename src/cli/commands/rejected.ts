@@ -31,7 +31,7 @@ export const command: Command = {
 
 Annals stores rejected changes, encrypted, and records the others. list prints one JSON
 object a line: tenant, id, way, by, client (the id of the client that sent the change), actor
-(that of the change), position, reason, keptAt, and with --content the change.
+and actorId (those of the change), position, reason, keptAt, and with --content the change.
 retry checks them again, with the rules of their source, the masks of the mapping (default:
 ANNALS_RECORDER_MAPPING) and the present rights of the client, and prints counts. The exit
 code is 1 if some are rejected again. Rows of tables need the mapping. drop deletes them.
@@ -66,9 +66,9 @@ async function list(args: string[], io: CommandIo): Promise<number> {
       for (const row of rows) {
         const { sealed, recorder, tenant: of, id, way, ...shown } = row;
         const kept = sealed === null ? undefined : (content ? openRejected : tryOpenRejected)(sealer, of, id, sealed);
-        const [client, actor] = [kept?.client, kept && actorOf(kept)];
+        const [client, { actor, actorId }] = [kept?.client, kept === undefined ? {} : whoOf(kept)];
         const [by, change] = [recorder ?? undefined, content ? kept?.line : undefined];
-        io.answer(JSON.stringify({ tenant: of, id, way, by, client, actor, ...shown, change }));
+        io.answer(JSON.stringify({ tenant: of, id, way, by, client, actor, actorId, ...shown, change }));
         after = row;
       }
       if (rows.length < rowsAtOnce) return 0;
@@ -76,10 +76,12 @@ async function list(args: string[], io: CommandIo): Promise<number> {
   });
 }
 
-/** The actor that the change names, if the change can be parsed. */
-function actorOf({ line }: RejectedContent): string | undefined {
+/** Who made the change, if it says so and can be parsed. */
+function whoOf({ line }: RejectedContent): { actor?: string | undefined; actorId?: string | undefined } {
   const node = parseObject(line);
-  return node && stringOf(memberOf(node, 'actor'));
+  return node === undefined
+    ? {}
+    : { actor: stringOf(memberOf(node, 'actor')), actorId: stringOf(memberOf(node, 'actorId')) };
 }
 
 async function mappingOf(path: string | undefined, { environment }: CommandIo): Promise<Mapping | undefined> {

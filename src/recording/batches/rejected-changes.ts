@@ -17,6 +17,8 @@ export interface ChangeSource {
   line(): string | undefined;
   /** The 16-byte identity of a change whose line has no `id`. */
   identity?: Uint8Array | undefined;
+  /** What Annals derived for a change without one: a retry has it too. */
+  correlationId?: string | undefined;
   /** Whether the line is a row written by `rejectedRowText`. A line from a client is never treated as one otherwise. */
   isRow?: boolean;
 }
@@ -29,6 +31,8 @@ export interface RejectedContent {
   line: string;
   /** The identity in hexadecimal, if the line has no `id`. */
   identity?: string | undefined;
+  /** The correlation id that Annals derived. */
+  correlationId?: string | undefined;
   /** The id of the client that sent it. */
   client?: string | undefined;
   /** Whether the recorder wrote the line from a row. */
@@ -63,7 +67,10 @@ export function rejectedRow(
   const id = uuidOf(hash('sha256', JSON.stringify(['annals:rejected', tenant, way, by, key]), 'hex').slice(0, 32));
   const seal = (content: RejectedContent) =>
     sealer.seal(Buffer.from(JSON.stringify(content)), purposeOf(storedTenant, id));
-  const sealed = line === undefined ? null : seal({ tenant, line, identity, client, isRow: source.isRow });
+  const sealed =
+    line === undefined
+      ? null
+      : seal({ tenant, line, identity, correlationId: source.correlationId, client, isRow: source.isRow });
   return { id, position: source.position, reason, sealed };
 }
 

@@ -2,7 +2,14 @@ import { entriesOf } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { type JsonNode, JsonSyntaxError } from '../../core/json/tape.ts';
 import { compactText } from '../../core/json/text.ts';
-import { type Change, type ChangeType, contentOf, differenceOfChange, type RelatedItem } from '../change.ts';
+import {
+  type Change,
+  type ChangeType,
+  contentOf,
+  differenceOfChange,
+  type RelatedItem,
+  withDerivedCorrelation,
+} from '../change.ts';
 import { identityOf } from '../identity.ts';
 import { maximumPathsBytes, PathsTooLargeError } from '../path-list.ts';
 import type { Difference } from '../paths.ts';
@@ -225,17 +232,14 @@ class RowMapper {
     const change = who === undefined ? unnamed : madeBy(unnamed, who);
     const correlationId = this.#row.correlationId ?? correlationOf(row, table.correlationId);
     if (correlationId !== undefined) change.correlationId = correlationId;
-    else if (this.#row.derivedCorrelationId !== undefined) {
-      change.correlationId = this.#row.derivedCorrelationId;
-      change.derived = { correlationId: true };
-    }
     const name = labelOf(row, table.name);
     if (name !== undefined) change.name = name;
     const version = table.schemaVersion?.value ?? labelOf(row, table.schemaVersion?.column);
     if (version !== undefined) change.schemaVersion = version;
     const context = mappedContext(table, row, this.#row.context);
     if (context !== undefined) change.context = context;
-    return { kind: 'change', tenant, change, hasActor: who !== undefined };
+    const correlated = withDerivedCorrelation(change, this.#row.derivedCorrelationId);
+    return { kind: 'change', tenant, change: correlated, hasActor: who !== undefined };
   }
 
   #difference(type: ChangeType, before: Row | undefined, after: Row | undefined): Difference | undefined {

@@ -14,6 +14,7 @@ import {
 } from '../../core/json/tape.ts';
 import { compactText, decodedString } from '../../core/json/text.ts';
 import { mask } from '../../core/sealing.ts';
+import type { ChangeSource } from '../batches/rejected-changes.ts';
 import {
   type Change,
   type ChangeType,
@@ -57,6 +58,9 @@ export const typeOfOp: ReadonlyMap<string, ChangeType> = new Map([
 const memberNames =
   'op entity entityId at id name actor actorId onBehalfOf correlationId schemaVersion related context before after masked';
 export const changeMembers: ReadonlySet<string> = new Set(memberNames.split(' '));
+
+/** Those that say who made the change. */
+export const whoMembers = ['actor', 'actorId', 'onBehalfOf'] as const;
 
 const relatedMembers: ReadonlySet<string> = new Set(['entity', 'entityId']);
 const personMembers: ReadonlySet<string> = new Set(['name', 'id']);
@@ -297,7 +301,8 @@ export const operations: Record<ChangeType, string> = { create: 'insert', update
 export function lineOfChange(change: Change, sides: string, id?: string): string {
   const parsed = parseJson(sides);
   const { type, entity, entityId, name, actor, actorId, onBehalfOf, schemaVersion, related, context } = change;
-  const { correlationId } = change;
+  // A repeat may derive another one, and must not conflict with it.
+  const correlationId = id === undefined && change.derived?.correlationId ? undefined : change.correlationId;
   return objectText([
     ['id', id && JSON.stringify(id)],
     ['op', JSON.stringify(operations[type])],
@@ -317,6 +322,15 @@ export function lineOfChange(change: Change, sides: string, id?: string): string
     ['after', type === 'delete' ? undefined : memberOf(parsed, 'after')],
     ['masked', maskedOf(change)],
   ]);
+}
+
+/** What a change has that `lineOfChange` leaves out of a line to store. */
+export function derivedOf({
+  identity,
+  derived,
+  correlationId,
+}: Change): Pick<ChangeSource, 'identity' | 'correlationId'> {
+  return { identity, ...(derived?.correlationId && { correlationId }) };
 }
 
 /** JSON text of the paths of masked values that differ although their texts are equal. */

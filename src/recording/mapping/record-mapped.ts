@@ -1,7 +1,7 @@
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { type IncomingChange, type RecordBatch, RejectedChangesError } from '../batches/record-batch.ts';
 import type { RecordedBy } from '../change.ts';
-import { lineOfChange } from './import-line.ts';
+import { derivedOf, lineOfChange } from './import-line.ts';
 import type { MappedChange } from './row-change.ts';
 
 /** A mapped change with its source, to store if it is rejected. */
@@ -52,6 +52,6 @@ function incomingChange({ mapped, position, content }: SourceChange): IncomingCh
     return { kind: 'rejected', reason: mapped.reason, source: { position, line: () => mapped.content } };
   }
   const { change } = mapped;
-  const source = { position, line: () => lineOfChange(change, content()), identity: change.identity };
+  const source = { position, line: () => lineOfChange(change, content()), ...derivedOf(change) };
   return { kind: 'change', change, source };
 }

@@ -21,6 +21,7 @@ import {
   type RejectedContent,
   updateReason,
 } from '../batches/rejected-changes.ts';
+import { withDerivedCorrelation } from '../change.ts';
 import { maxRetries } from '../record-change.ts';
 import { changesOfRow } from './changes-of-row.ts';
 import { rulesOfDocuments } from './history-changes.ts';
@@ -146,13 +147,18 @@ function isRetryable({ line }: RejectedContent): boolean {
 
 function changesOfRejectedRow(
   row: RowChange,
-  { tenant, line }: RejectedContent,
+  { tenant, line, correlationId }: RejectedContent,
   { position, mapping, client }: RetrySource & { client: RecordingClient | undefined },
 ): TenantChange[] {
   const source = { position, line: () => line };
   const rejected = (reason: string): TenantChange => ({ tenant, change: { kind: 'rejected', reason, source } });
   if (mapping === undefined) return [rejected('is a row of a table: name the mapping with --mapping FILE')];
-  const changes = changesOfRow(mapping, row, { actor: client?.name ?? 'unknown', tenant: client?.tenant });
+  const derivedCorrelationId = row.derivedCorrelationId ?? correlationId;
+  const changes = changesOfRow(
+    mapping,
+    { ...row, derivedCorrelationId },
+    { actor: client?.name ?? 'unknown', tenant: client?.tenant },
+  );
   if (changes.length === 0) return [{ tenant, change: { kind: 'ignored' } }];
   return changes.map((mapped: MappedChange): TenantChange => {
     const refusal = client && refusalOfRow(mapped, client);
@@ -165,7 +171,7 @@ function changesOfRejectedRow(
 }
 
 function changeOfLine(
-  { line, identity }: RejectedContent,
+  { line, identity, correlationId }: RejectedContent,
   { client, mapping }: RetrySource & { client: RecordingClient | undefined },
   source: ChangeSource,
 ): IncomingChange {
@@ -177,10 +183,12 @@ function changeOfLine(
   if (checked.kind === 'rejected') return { ...checked, source };
   if (checked.kind === 'unchanged') return checked;
   const change = sourceIdentity === undefined ? checked.change : { ...checked.change, identity: sourceIdentity };
-  return { kind: 'change', change, source };
+  return { kind: 'change', change: withDerivedCorrelation(change, correlationId), source };
 }
 
-/** A line without an actor was stored with the name of its client. */
+/** A line that did not say who made the change was stored with the name of its client. */
 function withOwnActor(read: ImportedLine, { name }: RecordingClient): ImportedLine {
-  return read.kind === 'change' && read.change.actor === name ? { ...read, hasActor: false } : read;
+  if (read.kind !== 'change') return read;
+  const { actor, actorId, onBehalfOf } = read.change;
+  return actor === name && actorId === undefined && onBehalfOf === undefined ? { ...read, hasActor: false } : read;
 }

@@ -3,6 +3,7 @@ import { parseJson } from '../../core/json/parse.ts';
 import { type JsonNode, JsonSyntaxError } from '../../core/json/tape.ts';
 import { compactText } from '../../core/json/text.ts';
 import { identityOfCloudEvent } from '../../recording/identity.ts';
+import { whoMembers } from '../../recording/mapping/import-line.ts';
 
 /** A CloudEvent (version 1.0) of any mode. */
 export interface CloudEvent {
@@ -48,8 +49,8 @@ interface EventLine {
 }
 
 /**
- * The change in an event's data. Its default `at` is the event's `time`; an `id` in the data is ignored. Throws
- * `CloudEventError`.
+ * The change in an event's data. Attributes are the default for `at`, `correlationId`, and who made the change; an `id`
+ * in the data is ignored. Throws `CloudEventError`.
  */
 export function lineOfCloudEvent({ attributes, data }: CloudEvent): EventLine {
   if (data === undefined) throw new CloudEventError('has no "data"');
@@ -57,12 +58,37 @@ export function lineOfCloudEvent({ attributes, data }: CloudEvent): EventLine {
   const members = membersOf(data);
   members.delete('id');
   const time = attributes.get('time');
-  const line: [string, JsonNode | string][] = [...members];
-  if (!members.has('at') && time !== undefined) line.push(['at', JSON.stringify(time)]);
+  const line = new Map<string, JsonNode | string>(members);
+  if (!members.has('at') && time !== undefined) line.set('at', JSON.stringify(time));
+  const isIn = (name: string) => {
+    const member = members.get(name);
+    return member !== undefined && kindOf(member) !== 'null';
+  };
+  // All of it comes from one place: a name of the data and an id of the attributes may be two people.
+  if (!whoMembers.some(isIn)) for (const [name, value] of whoOfAttributes(attributes)) line.set(name, value);
+  const correlationId = attributes.get('correlationid');
+  if (!isIn('correlationId') && correlationId !== undefined) line.set('correlationId', JSON.stringify(correlationId));
   return {
     line: objectText(line),
     identity: identityOfCloudEvent(attributes.get('source') ?? '', attributes.get('id') ?? ''),
   };
+}
+
+function whoOfAttributes(attributes: ReadonlyMap<string, string>): [string, string][] {
+  const text = (name: string): string | undefined => {
+    const value = attributes.get(name);
+    return value === undefined ? undefined : JSON.stringify(value);
+  };
+  const person = objectText([
+    ['name', text('onbehalfofname')],
+    ['id', text('onbehalfofid')],
+  ]);
+  const who: [string, string | undefined][] = [
+    ['actor', text('actor')],
+    ['actorId', text('actorid')],
+    ['onBehalfOf', person === '{}' ? undefined : person],
+  ];
+  return who.flatMap(([name, value]): [string, string][] => (value === undefined ? [] : [[name, value]]));
 }
 
 function checked(event: CloudEvent): CloudEvent {

@@ -1,5 +1,6 @@
 import { parseJson } from '../../core/json/parse.ts';
 import { type JsonNode, JsonSyntaxError, JsonTape } from '../../core/json/tape.ts';
+import { readTraceparent } from '../../core/trace.ts';
 import type { Change } from '../../recording/change.ts';
 import {
   changeOfClient,
@@ -41,8 +42,10 @@ export type StoredSource =
   /** A range of the body that has nothing to mask. */
   | { start: number; end: number; hasActor: boolean };
 
-/** A change of a body. */
-export type ReadChange =
+/** A change of a body. `traceId`: that of its CloudEvent. */
+export type ReadChange = ReadKind & { traceId?: string };
+
+type ReadKind =
   | { kind: 'change'; change: Change; stored: StoredSource }
   | { kind: 'unchanged' }
   | { kind: 'ignored' }
@@ -106,15 +109,21 @@ export class ChangeReader {
   #changesOfCloudEvent(read: () => CloudEvent, isAlone: boolean, stored: () => StoredSource): ReadChange[] {
     try {
       const cloudEvent = read();
-      const event = readDebeziumCloudEvent(cloudEvent.attributes, cloudEvent.data);
-      if (event !== undefined) return this.#changesOf(event, isAlone, stored);
-      const { line, identity } = lineOfCloudEvent(cloudEvent);
-      return [this.#changeOfLine(Buffer.from(line), identity)];
+      const changes = this.#changesOfReadEvent(cloudEvent, isAlone, stored);
+      const trace = readTraceparent(cloudEvent.attributes.get('traceparent'));
+      return trace === undefined ? changes : changes.map((change) => ({ ...change, traceId: trace.traceId }));
     } catch (error) {
       if (!(error instanceof CloudEventError)) throw error;
       if (error.message.includes('nested too deep')) throw tooDeep();
       return [{ kind: 'rejected', reason: error.message, stored: stored() }];
     }
+  }
+
+  #changesOfReadEvent(cloudEvent: CloudEvent, isAlone: boolean, stored: () => StoredSource): ReadChange[] {
+    const event = readDebeziumCloudEvent(cloudEvent.attributes, cloudEvent.data);
+    if (event !== undefined) return this.#changesOf(event, isAlone, stored);
+    const { line, identity } = lineOfCloudEvent(cloudEvent);
+    return [this.#changeOfLine(Buffer.from(line), identity)];
   }
 
   #changeOfLine(text: Buffer, identity?: Buffer): ReadChange {

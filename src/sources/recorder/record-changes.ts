@@ -14,13 +14,13 @@ import {
 import type { ChangeSource } from '../../recording/batches/rejected-changes.ts';
 import { identityOf } from '../../recording/identity.ts';
 import { changeOfSnapshot, deletesOf, documentsAtOnce } from '../../recording/mapping/history-changes.ts';
-import { lineOfChange } from '../../recording/mapping/import-line.ts';
+import { derivedOf, lineOfChange } from '../../recording/mapping/import-line.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { currentDocuments, existingDocuments } from '../../recording/rebuild/current-documents.ts';
 import type { ReadChange } from './read-change.ts';
 
 type Snapshot = Omit<Extract<ReadChange, { kind: 'snapshot' }>, 'stored'> & { source: ChangeSource };
-type Truncate = Extract<ReadChange, { kind: 'truncate' }>;
+type Truncate = Extract<ReadChange, { kind: 'truncate' }> & { correlationId?: string | undefined };
 
 /** A change of a body, with the index of its value. */
 export type Recordable = { index: number } & (IncomingChange | Snapshot | Truncate);
@@ -175,18 +175,25 @@ async function deletePage(
   transaction: DatabaseTransaction,
   recordBatch: RecordBatch,
   batch: Batch,
-  { index, entity, at, identity }: Truncate & { index: number },
+  { index, entity, at, identity, correlationId }: Truncate & { index: number },
   after: string | undefined,
 ): Promise<RecordedBatch & { next: string | undefined }> {
   const { tenant, actor, mapping } = batch;
   const page = { after, until: at, limit: documentsAtOnce };
   const { entityIds, next } = await existingDocuments(transaction, tenant, entity, page);
   const origin = `annals:truncate:${Buffer.from(identity).toString('hex')}`;
-  const deletion = { tenant, at, entity, who: { actor }, identityOf: (id: string) => identityOf(`${origin}:${id}`) };
+  const deletion = {
+    tenant,
+    at,
+    entity,
+    who: { actor },
+    ...(correlationId !== undefined && { correlationId, derived: { correlationId: true } as const }),
+    identityOf: (id: string) => identityOf(`${origin}:${id}`),
+  };
   const deletes = await deletesOf(transaction, mapping, deletion, entityIds);
   const incoming = deletes.map(({ change, sides }) => {
     const line = () => lineOfChange(change, sides);
-    const source: ChangeSource = { position: `a document of ${entity}`, line, identity: change.identity };
+    const source: ChangeSource = { position: `a document of ${entity}`, line, ...derivedOf(change) };
     return { index, kind: 'change', change, source } as const;
   });
   return { ...(await recordPart(transaction, recordBatch, batch, incoming)), next };

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { AnnalsError, maxDetails } from '../../core/errors.ts';
+import { readTraceparent } from '../../core/trace.ts';
 import { ErrorMessage } from '../../http/error-answers.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json } from '../../http/openapi/answers.ts';
@@ -8,12 +9,13 @@ import { compileValidator } from '../../http/validation.ts';
 import type { Database } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { type RecordBatch, type RecordedBatch, RejectedChangesError } from '../../recording/batches/record-batch.ts';
+import { withDerivedCorrelation } from '../../recording/change.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { maxRetries } from '../../recording/record-change.ts';
 import type { BodyReader } from './body-reader.ts';
 import { bodyLimit } from './limits.ts';
 import type { BodyFormat, Encoding, ReadBody } from './read-body.ts';
-import type { StoredSource } from './read-change.ts';
+import type { ReadChange, StoredSource } from './read-change.ts';
 import { type Recordable, recordRead } from './record-changes.ts';
 import { ChangesPath, ChangesQuery, describedBodies, RecordedChange, RecordedCounts } from './schemas.ts';
 import { lineWithActor } from './stored-text.ts';
@@ -133,16 +135,40 @@ function headersOfEvents({ headers }: FastifyRequest): Record<string, string> {
   return Object.fromEntries(named);
 }
 
+/** `correlationId`: derived, for changes without one. */
 function recordables({ changes, bytes }: ReadBody, body: Buffer, request: FastifyRequest): Recordable[] {
+  const derived = derivedCorrelation(changes, request);
   const text = bytes === undefined ? body : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const { clientName } = request.credentials;
-  return changes.map((read): Recordable => {
-    if (read.kind !== 'change' && read.kind !== 'rejected' && read.kind !== 'snapshot') return read;
+  return changes.map(({ traceId, ...read }): Recordable => {
+    if (read.kind === 'unchanged' || read.kind === 'ignored') return read;
+    const correlationId = derived(read, traceId);
+    if (read.kind === 'truncate') return { ...read, correlationId };
     const { stored, ...change } = read;
     const position = `request ${request.id}, change ${read.index}`;
     const made = 'line' in stored ? { isRow: stored.isRow === true, identity: stored.identity } : {};
-    return { ...change, source: { position, line: () => lineOf(stored, text, clientName), ...made } };
+    const source = { position, line: () => lineOf(stored, text, clientName), correlationId, ...made };
+    if (change.kind === 'rejected') return { ...change, source };
+    if (change.kind === 'change') {
+      return { ...change, change: withDerivedCorrelation(change.change, correlationId), source };
+    }
+    const { document } = change;
+    const ofDocument = withDerivedCorrelation(document.change, correlationId);
+    return { ...change, document: { ...document, change: ofDocument }, source };
   });
+}
+
+/**
+ * What changes without a correlation id get: that of the whole request if it says so, else the trace of their event or
+ * of a request with one change. Rows of a snapshot belong to no trace.
+ */
+function derivedCorrelation(changes: ReadBody['changes'], { id, headers, query }: FastifyRequest) {
+  const trace = readTraceparent(headers.traceparent)?.traceId;
+  const { correlation } = query as { correlation?: string };
+  const ofRequest = correlation === 'request' ? (trace ?? id) : undefined;
+  const isAlone = changes.every(({ index }) => index === 0);
+  return ({ kind }: Pick<ReadChange, 'kind'>, ofEvent: string | undefined): string | undefined =>
+    ofRequest ?? (kind === 'snapshot' ? undefined : (ofEvent ?? (isAlone ? trace : undefined)));
 }
 
 function lineOf(stored: StoredSource, body: Buffer, clientName: string): string | undefined {

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { TenantName } from '../../http/chosen-id.ts';
 import { maxMaskedPath } from '../../recording/masked-differences.ts';
+import { maxCorrelationCharacters, maxNameCharacters } from '../../recording/member-faults.ts';
 import { maxChanges } from './limits.ts';
 
 export const ChangesPath = Type.Object({ tenant: TenantName });
@@ -13,11 +14,33 @@ export const ChangesQuery = Type.Object({
       'x-message': 'strict must be true or false',
     }),
   ),
+  correlation: Type.Optional(
+    Type.Literal('request', {
+      type: 'string',
+      description:
+        'With `request`, all changes of the request without a `correlationId` share one: the trace id of the header ' +
+        '`traceparent`, or else the id of the request.',
+      'x-message': 'correlation must be request',
+    }),
+  ),
 });
 
 const RecordedItem = Type.Object(
   { entity: Type.String(), entityId: Type.String() },
   { $id: 'RecordedRelatedItem', additionalProperties: false },
+);
+
+const OnBehalfOf = Type.Object(
+  {
+    name: Type.Optional(Type.String({ minLength: 1, maxLength: maxNameCharacters })),
+    id: Type.Optional(Type.String({ minLength: 1, maxLength: maxNameCharacters })),
+  },
+  {
+    $id: 'RecordedOnBehalfOf',
+    additionalProperties: false,
+    minProperties: 1,
+    description: 'For whom the actor made the change. Needs recorder.actor_set.',
+  },
 );
 
 export const RecordedChange = Type.Object(
@@ -38,6 +61,23 @@ export const RecordedChange = Type.Object(
     name: Type.Optional(Type.String({ description: 'The display name of the document.' })),
     actor: Type.Optional(
       Type.String({ description: 'Who made the change. Needs recorder.actor_set. Default: the name of the client.' }),
+    ),
+    actorId: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: maxNameCharacters,
+        description: 'Identifies the actor. Needs recorder.actor_set. Without `actor`, the name is `unknown`.',
+      }),
+    ),
+    onBehalfOf: Type.Optional(OnBehalfOf),
+    correlationId: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: maxCorrelationCharacters,
+        description:
+          'The same for all changes of one request or task. Default: the trace id of the header `traceparent` for a ' +
+          'request with one change, and that of the attribute `traceparent` for a CloudEvent.',
+      }),
     ),
     schemaVersion: Type.Optional(Type.String()),
     related: Type.Optional(Type.Array(RecordedItem)),
@@ -67,6 +107,8 @@ export const RecordedChange = Type.Object(
   },
 );
 
+const whoAttribute = 'Who made the change, if `data` has no `actor`, `actorId` and `onBehalfOf`.';
+
 const ChangeEvent = Type.Object(
   {
     specversion: Type.Literal('1.0'),
@@ -75,6 +117,14 @@ const ChangeEvent = Type.Object(
     type: Type.String({ minLength: 1 }),
     time: Type.Optional(
       Type.String({ format: 'date-time', description: 'The time of the change, if `data` has no `at`.' }),
+    ),
+    actor: Type.Optional(Type.String({ description: whoAttribute })),
+    actorid: Type.Optional(Type.String({ description: whoAttribute })),
+    onbehalfofname: Type.Optional(Type.String({ description: whoAttribute })),
+    onbehalfofid: Type.Optional(Type.String({ description: whoAttribute })),
+    correlationid: Type.Optional(Type.String({ description: 'The `correlationId`, if `data` has none.' })),
+    traceparent: Type.Optional(
+      Type.String({ description: 'W3C Trace Context. Its trace id is the default for `correlationId`.' }),
     ),
     data: Type.Record(Type.String(), Type.Unknown(), {
       description: 'The members of a `RecordedChange`, or an event of Debezium.',

@@ -3,7 +3,7 @@ import { kindOf, memberOf, membersOf, objectText, stringOf } from '../../core/js
 import { parseObject } from '../../core/json/parse.ts';
 import type { JsonNode } from '../../core/json/tape.ts';
 import { applyRules, compileMasks, compileRules } from '../../recording/mapping/apply-rules.ts';
-import { changeMembers } from '../../recording/mapping/import-line.ts';
+import { changeMembers, whoMembers } from '../../recording/mapping/import-line.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 
 /** Members of an event that name its origin, not its document. */
@@ -73,7 +73,7 @@ function scalarsOf(source: JsonNode): string {
 const masked: ReadonlySet<string> = new Set(['before', 'after', 'context']);
 
 /**
- * What is stored of a rejected change: its text, masked and without ignored values, with its actor. Undefined if the
+ * What is stored of a rejected change: its text, masked and without ignored values, with who made it. Undefined if the
  * mapping has rules and the text does not show which of them apply.
  */
 export function storedLine(text: Buffer, clientName: string, mapping: Mapping | undefined): string | undefined {
@@ -84,7 +84,7 @@ export function storedLine(text: Buffer, clientName: string, mapping: Mapping | 
   const entity = stringOf(line.get('entity'));
   if (hasRules && entity === undefined) return undefined;
   const rules = entity === undefined ? undefined : mapping?.entities.get(entity);
-  const hasActor = line.has('actor');
+  const hasActor = whoMembers.some((name) => line.has(name));
   if (rules === undefined) return hasActor ? text.toString('utf8') : lineWithActor(text, clientName);
   const parts: [string, JsonNode | undefined | string][] = [];
   for (const [name, value] of line) {
@@ -99,7 +99,7 @@ export function storedLine(text: Buffer, clientName: string, mapping: Mapping | 
   return hasActor ? keptText.toString('utf8') : lineWithActor(keptText, clientName);
 }
 
-/** A line without an actor, with the client's name, so that a retry records it under that name. */
+/** A line that does not say who made the change, with the client's name, so that a retry records it under that name. */
 export function lineWithActor(line: Buffer, clientName: string): string {
   const text = line.toString('utf8');
   const end = text.lastIndexOf('}');
