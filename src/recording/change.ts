@@ -53,7 +53,10 @@ export interface Change extends Who {
 }
 
 /** The change, with a derived correlation id unless it has one of its own. */
-export function withDerivedCorrelation(change: Change, correlationId: string | undefined): Change {
+export function withDerivedCorrelation<Correlated extends Pick<Change, 'correlationId' | 'derived'>>(
+  change: Correlated,
+  correlationId: string | undefined,
+): Correlated {
   if (correlationId === undefined || change.correlationId !== undefined) return change;
   return { ...change, correlationId, derived: { ...change.derived, correlationId: true } };
 }

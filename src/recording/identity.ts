@@ -34,6 +34,14 @@ export function identityOfPosition(file: string, end: number): Buffer {
   return identityOf(`annals:position:${JSON.stringify([file, end])}`);
 }
 
+/** A UUID of version 8 (RFC 9562) derived from a text: the correlation id of changes whose source has none. */
+export function derivedUuid(text: string): string {
+  const bytes = identityOf(text);
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+}
+
 /** The identity derived from a text. */
 export function identityOf(text: string | Buffer): Buffer {
   // see hashOf

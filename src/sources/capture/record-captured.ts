@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Connection } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import { identityLength, type Who } from '../../recording/change.ts';
+import { identityLength } from '../../recording/change.ts';
 import { deletesOf, documentsAtOnce } from '../../recording/mapping/history-changes.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { recordMapped, type SourceChange } from '../../recording/mapping/record-mapped.ts';
@@ -12,6 +12,7 @@ import type { CapturedBatch } from './batcher.ts';
 import type { CaptureOptions } from './capture-options.ts';
 import type { HistoryComparison } from './history-comparison.ts';
 import { movePosition } from './position.ts';
+import type { Truncate } from './step.ts';
 
 interface RecordingOptions extends Pick<CaptureOptions, 'db' | 'mapping' | 'recordBatch' | 'slot' | 'strict'> {
   /** Completes updates with their previous values from the history. */
@@ -29,8 +30,7 @@ export async function recordCaptured(
     await deleteDocuments(options, {
       entity,
       at: to.lastAt,
-      who: truncate.who,
-      context: truncate.context,
+      ...truncate,
       position: 'truncate',
       isGone: () => true,
       record: (deletes) => recordChanges({ changes: deletes, from, to: from }, options),
@@ -56,12 +56,10 @@ async function recordChanges(
   options.comparison?.committed();
 }
 
-interface Deletion {
+interface Deletion extends Omit<Truncate, 'table'> {
   readonly entity: string;
   /** Milliseconds since 1970. */
   readonly at: number;
-  readonly who: Who;
-  readonly context: string | undefined;
   /** The position of each delete. */
   readonly position: string;
   readonly isGone: (tenant: string, entityId: string) => boolean;
@@ -74,7 +72,7 @@ interface Deletion {
 /** Deletes documents of an entity that exist in the history and are gone at the source. */
 export async function deleteDocuments(
   { db, mapping, slot }: { db: Connection; mapping: Mapping; slot: string },
-  { entity, at, who, context, position, isGone, withoutErased = false, record }: Deletion,
+  { entity, at, position, isGone, withoutErased = false, record, ...said }: Deletion,
 ): Promise<void> {
   for (const tenant of await tenantsOf(db, mapping, slot)) {
     let after: string | undefined;
@@ -82,7 +80,7 @@ export async function deleteDocuments(
       const page = { after, limit: documentsAtOnce, withoutErased };
       const { entityIds, next } = await existingDocuments(db, tenant, entity, page);
       const gone = entityIds.filter((id) => isGone(tenant, id));
-      const deletion = { tenant, entity, at, who, context, identityOf: () => randomBytes(identityLength) };
+      const deletion = { tenant, entity, at, ...said, identityOf: () => randomBytes(identityLength) };
       const deletes = (await deletesOf(db, mapping, deletion, gone)).map(
         ({ change, sides }): SourceChange => ({
           mapped: { kind: 'change', tenant, change, hasActor: true },

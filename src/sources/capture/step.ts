@@ -1,12 +1,12 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import { memberOf, membersOf, objectText } from '../../core/json/members.ts';
-import { parseJson, parseObject } from '../../core/json/parse.ts';
-import { compactText } from '../../core/json/text.ts';
-import type { Change, Who } from '../../recording/change.ts';
+import { membersOf, objectText } from '../../core/json/members.ts';
+import { parseJson } from '../../core/json/parse.ts';
+import { type Change, type Who, withDerivedCorrelation } from '../../recording/change.ts';
 import type { TableMapping } from '../../recording/mapping/mapping.ts';
-import { type MappedChange, mappedContext } from '../../recording/mapping/row-change.ts';
-import { madeBy, readWho } from '../../recording/mapping/who.ts';
+import { type MappedChange, mappedContext, RowRejection } from '../../recording/mapping/row-change.ts';
+import { madeBy } from '../../recording/mapping/who.ts';
 import { faultOfContext } from '../../recording/member-faults.ts';
+import type { TransactionInfo } from '../transaction-info.ts';
 
 /** The changes of one row change or truncate of a transaction. */
 export interface Step {
@@ -15,13 +15,15 @@ export interface Step {
   /** As the mapping has it. */
   readonly table: string;
   readonly changes: readonly MappedChange[];
+  /** What the application says of this change, and of those that follow. */
+  readonly info?: TransactionInfo | undefined;
   /** The row's change as masked text, stored if it is rejected. */
   content(): string;
   /** A truncate deletes all documents of the table. */
   readonly truncate?: Truncate;
 }
 
-export interface Truncate {
+export interface Truncate extends Pick<Change, 'correlationId' | 'derived'> {
   /** As the mapping has it. */
   readonly table: string;
   /** Empty: unknown. */
@@ -59,32 +61,52 @@ function sizeOf(mapped: MappedChange): number {
   return mapped.kind === 'rejected' ? mapped.content.length : 0;
 }
 
-/** What the transaction says of its changes: a message of the application, and who made it by a new row. */
+/** What is known of all changes of a transaction at its commit. */
 export interface TransactionFacts {
+  /** By a message of the application. What a step has takes precedence. */
   readonly info: TransactionInfo | undefined;
-  /** Who made changes that do not say. */
+  /** Who made changes that do not say, by a new row. */
   readonly who: Who | undefined;
+  /** Derived by Annals, for changes without one. Undefined for one change alone. */
+  readonly correlationId: string | undefined;
 }
 
-/** The step with the facts of its transaction. */
-export function withFacts(step: Step, table: TableMapping, { info = silent, who }: TransactionFacts): Step {
-  const changes = step.changes.map((mapped) => changeWithFacts(mapped, table, info, who));
+/** The step with the facts of its transaction, which take precedence over the row's. The table's masks apply. */
+export function withFacts(step: Step, table: TableMapping, { info: ofAll = {}, ...facts }: TransactionFacts): Step {
+  const info = step.info ?? ofAll;
+  const context = info.context === undefined ? undefined : maskedContext(table, info.context);
+  const changes = step.changes.map((mapped) =>
+    mapped.kind === 'change' ? { ...mapped, change: changeWithFacts(mapped, { ...info, context }, facts) } : mapped,
+  );
   if (step.truncate === undefined) return { ...step, changes };
-  const truncate = who === undefined ? step.truncate : { ...step.truncate, who };
-  return { ...step, truncate: { ...truncate, ...truncateInfo(truncate, table, info) } };
+  const truncate = { ...step.truncate, who: info.who ?? facts.who ?? {}, ...correlationIn(info), context };
+  return { ...step, changes, truncate: withDerivedCorrelation(truncate, facts.correlationId) };
 }
-
-const silent: TransactionInfo = { who: undefined, context: undefined };
 
 function changeWithFacts(
-  mapped: MappedChange,
-  table: TableMapping,
+  { change, hasActor }: Extract<MappedChange, { kind: 'change' }>,
   info: TransactionInfo,
-  who: Who | undefined,
-): MappedChange {
-  if (mapped.kind !== 'change') return mapped;
-  const change = mapped.hasActor || who === undefined ? mapped.change : madeBy(mapped.change, who);
-  return { ...mapped, change: withTransactionInfo(change, table, info) };
+  facts: Omit<TransactionFacts, 'info'>,
+): Change {
+  const who = info.who ?? (hasActor ? undefined : facts.who);
+  const made = who === undefined ? change : madeBy(change, who);
+  const correlated = withDerivedCorrelation({ ...made, ...correlationIn(info) }, facts.correlationId);
+  if (info.context === undefined) return correlated;
+  return { ...correlated, context: mergedContext(change.context, info.context) };
+}
+
+function correlationIn({ correlationId }: TransactionInfo): Pick<Change, 'correlationId'> {
+  return correlationId === undefined ? {} : { correlationId };
+}
+
+/** Undefined if masks make it too large. */
+function maskedContext(table: TableMapping, context: string): string | undefined {
+  try {
+    return mappedContext(table, new Map(), context);
+  } catch (error) {
+    if (error instanceof RowRejection) return undefined;
+    throw error;
+  }
 }
 
 /** Larger transactions are buffered in a file until their commit. */
@@ -119,41 +141,6 @@ export class StepBuffer {
   close(): void {
     this.#spool?.close();
   }
-}
-
-/** The content of `pg_logical_emit_message(true, 'annals.actor', …)`. */
-export interface TransactionInfo {
-  readonly who: Who | undefined;
-  /** JSON text of an object. */
-  readonly context: string | undefined;
-}
-
-/** Undefined if it is invalid. */
-export function readTransactionInfo(content: Buffer): TransactionInfo | undefined {
-  const message = parseObject(content.toString('utf8'));
-  if (message === undefined) return undefined;
-  const who = readWho(message);
-  if (who === 'invalid') return undefined;
-  const context = memberOf(message, 'context');
-  if (context !== undefined && faultOfContext(context) !== undefined) return undefined;
-  return { who, context: context && compactText(context) };
-}
-
-/** The transaction's facts take precedence over the row's. The table's masks apply. */
-function withTransactionInfo(change: Change, table: TableMapping, info: TransactionInfo): Change {
-  const made = info.who === undefined ? change : madeBy(change, info.who);
-  const extra = info.context === undefined ? undefined : mappedContext(table, new Map(), info.context);
-  return extra === undefined ? made : { ...made, context: mergedContext(change.context, extra) };
-}
-
-/** The facts of a truncate, whose rows are not in the log. */
-function truncateInfo(
-  { who }: Pick<Truncate, 'who'>,
-  table: TableMapping,
-  info: TransactionInfo,
-): Pick<Truncate, 'who' | 'context'> {
-  const context = info.context === undefined ? undefined : mappedContext(table, new Map(), info.context);
-  return { who: info.who ?? who, context };
 }
 
 function mergedContext(own: string | undefined, extra: string): string {

@@ -1,25 +1,19 @@
 // One subject that would not be plainer in two files: the state between a transaction's begin and its commit.
 
 import type { Who } from '../../recording/change.ts';
-import { identityOf } from '../../recording/identity.ts';
+import { derivedUuid, identityOf } from '../../recording/identity.ts';
 import { changesOfRow } from '../../recording/mapping/changes-of-row.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { rejectedRowText } from '../../recording/mapping/rejected-row.ts';
 import { type Row, type RowChange, rowToday } from '../../recording/mapping/row-change.ts';
 import { unknownActor, whoOf } from '../../recording/mapping/who.ts';
+import { readTransactionInfo, type TransactionInfo } from '../transaction-info.ts';
 import { GapError } from './capture-error.ts';
 import type { ResumeCheck, TransactionBegin } from './gap.ts';
 import type { PgoutputMessage, Tuple } from './pgoutput.ts';
 import { formatLsn, type Lsn } from './position.ts';
 import type { SourceTable, SourceTables } from './source-tables.ts';
-import {
-  readTransactionInfo,
-  type Step,
-  StepBuffer,
-  type TransactionFacts,
-  type TransactionInfo,
-  withFacts,
-} from './step.ts';
+import { type Step, StepBuffer, type TransactionFacts, withFacts } from './step.ts';
 
 /** A committed transaction of the source. */
 export interface CapturedTransaction {
@@ -49,7 +43,8 @@ interface ReaderOptions {
 /** Milliseconds. If the source's clock was set back by at most this, entries keep the order of commits. */
 const maxClockStep = 60_000;
 
-const actorPrefix = 'annals.actor';
+/** A message of the first kind counts for all changes of its transaction, one of the second for those that follow. */
+const [actorPrefix, whoPrefix] = ['annals.actor', 'annals.who'];
 const defaults = { actor: unknownActor };
 
 interface OpenTransaction {
@@ -59,11 +54,24 @@ interface OpenTransaction {
   readonly recorded: number | 'all';
   rows: number;
   readonly steps: StepBuffer;
+  /** Changes in `steps`. A truncate counts as several. */
+  changes: number;
+  /** By the last message annals.actor. */
   info: TransactionInfo | undefined;
+  /** By the last message annals.who. */
+  latest: TransactionInfo | undefined;
+  hasWarned: boolean;
   /** Who made it, by a new row. */
   who: Who | undefined;
   /** A delete that may be the first half of a move between partitions. */
-  deleted: { table: SourceTable; tuple: Tuple; isKey: boolean } | undefined;
+  deleted: Deleted | undefined;
+}
+
+interface Deleted {
+  readonly table: SourceTable;
+  readonly tuple: Tuple;
+  readonly isKey: boolean;
+  readonly info: TransactionInfo | undefined;
 }
 
 /** Assembles the messages of a replication stream into transactions, and maps their rows. */
@@ -126,7 +134,10 @@ export class TransactionReader {
       recorded,
       rows: 0,
       steps: new StepBuffer(),
+      changes: 0,
       info: undefined,
+      latest: undefined,
+      hasWarned: false,
       who: undefined,
       deleted: undefined,
     };
@@ -137,26 +148,29 @@ export class TransactionReader {
     await this.#endDelete(open);
     this.#open = undefined;
     if (open.recorded === 'all') return undefined;
-    const { begin, at, steps, rows, recorded } = open;
+    const { begin, at, steps, rows, recorded, info, who } = open;
+    const facts = { info, who, correlationId: this.#correlationOf(open) };
     return {
       begin,
       endLsn,
       at,
       rows,
       recorded,
-      steps: () => this.#withFacts(steps.read(), open),
+      steps: () => this.#withFacts(steps.read(), facts),
       close: () => steps.close(),
     };
   }
 
   #info({ transactional, prefix, content }: Extract<PgoutputMessage, { kind: 'message' }>): void {
-    if (!transactional || prefix !== actorPrefix) return;
+    if (!transactional || (prefix !== actorPrefix && prefix !== whoPrefix)) return;
+    const open = this.#transaction();
+    if (open.recorded === 'all') return;
     const info = readTransactionInfo(content);
     if (info === undefined) {
-      this.#options.warn('a message annals.actor of the source cannot be read and is ignored');
-      return;
-    }
-    this.#transaction().info = info;
+      if (!open.hasWarned) this.#options.warn(`a message ${prefix} of the source cannot be read and is ignored`);
+      open.hasWarned = true;
+    } else if (prefix === whoPrefix) open.latest = info;
+    else open.info = info;
   }
 
   async #insert({ relation, new: tuple }: Extract<PgoutputMessage, { kind: 'insert' }>): Promise<undefined> {
@@ -166,12 +180,12 @@ export class TransactionReader {
     if (deleted !== undefined && deleted.table.name === table.name && table.hasSameKey(deleted.tuple, tuple)) {
       open.deleted = undefined;
       open.rows += 1;
-      await this.#step(open, table, 'update', this.#before(table, deleted), tuple);
+      await this.#step(open, table, 'update', this.#before(table, deleted), tuple, open.latest);
       return;
     }
     await this.#endDelete(open);
     open.rows += 1;
-    await this.#step(open, table, 'create', undefined, tuple);
+    await this.#step(open, table, 'create', undefined, tuple, open.latest);
     open.who ??= this.#whoIn(table, tuple);
   }
 
@@ -191,7 +205,7 @@ export class TransactionReader {
     const old = message.old ?? message.key;
     const before =
       old === undefined ? undefined : this.#before(table, { tuple: old, isKey: message.old === undefined });
-    await this.#step(open, table, 'update', before, message.new);
+    await this.#step(open, table, 'update', before, message.new, open.latest);
   }
 
   async #delete({ relation, old, key }: Extract<PgoutputMessage, { kind: 'delete' }>): Promise<undefined> {
@@ -200,7 +214,7 @@ export class TransactionReader {
     open.rows += 1;
     const table = this.#options.tables.get(relation);
     const tuple = old ?? key;
-    if (tuple !== undefined) open.deleted = { table, tuple, isKey: old === undefined };
+    if (tuple !== undefined) open.deleted = { table, tuple, isKey: old === undefined, info: open.latest };
   }
 
   async #truncate(relations: readonly number[]): Promise<undefined> {
@@ -215,6 +229,7 @@ export class TransactionReader {
         table: name,
         changes: [],
         content: () => '{}',
+        info: open.latest,
         truncate: { table: name, who: {}, context: undefined },
       });
     }
@@ -226,7 +241,7 @@ export class TransactionReader {
     if (deleted === undefined) return;
     open.deleted = undefined;
     const before = this.#before(deleted.table, deleted);
-    await this.#step(open, deleted.table, 'delete', before, undefined);
+    await this.#step(open, deleted.table, 'delete', before, undefined, deleted.info);
   }
 
   #before(table: SourceTable, { tuple, isKey }: { tuple: Tuple; isKey: boolean }): Row {
@@ -248,6 +263,7 @@ export class TransactionReader {
     type: RowChange['type'],
     before: RowChange['before'],
     after: Tuple | undefined,
+    info: TransactionInfo | undefined,
   ): Promise<void> {
     if (open.recorded === 'all' || open.rows <= open.recorded) return;
     const { mapping } = this.#options;
@@ -273,25 +289,35 @@ export class TransactionReader {
         : mapped,
     );
     const content = () => rejectedRowText(mappedTable, row);
-    this.#keep(open, { rows: open.rows, table: table.name, changes, content });
+    this.#keep(open, { rows: open.rows, table: table.name, changes, content, info });
   }
 
   #keep(open: OpenTransaction, step: Step): void {
     if (open.recorded === 'all' || step.rows <= open.recorded) return;
     open.steps.add(step);
+    open.changes += step.truncate === undefined ? step.changes.length : 2;
+  }
+
+  /**
+   * The same in every reading. Only a transaction of several changes is recorded in parts, so what follows the first part
+   * is never alone.
+   */
+  #correlationOf({ begin, recorded, changes }: OpenTransaction): string | undefined {
+    return recorded === 0 && changes < 2 ? undefined : derivedUuid(`annals:transaction:${this.#nameOf(begin)}`);
   }
 
   #identity({ begin, rows }: OpenTransaction): Uint8Array {
-    const { systemIdentifier } = this.#options;
-    const { commitLsn, xid, committedAt } = begin;
-    const text = `${systemIdentifier} ${formatLsn(commitLsn)} ${xid} ${committedAt} ${rows}`;
-    return identityOf(text);
+    return identityOf(`${this.#nameOf(begin)} ${rows}`);
+  }
+
+  #nameOf({ commitLsn, xid, committedAt }: TransactionBegin): string {
+    return `${this.#options.systemIdentifier} ${formatLsn(commitLsn)} ${xid} ${committedAt}`;
   }
 
   *#withFacts(steps: Iterable<Step>, facts: TransactionFacts): Generator<Step> {
     for (const step of steps) {
       const table = this.#options.mapping.tables.get(step.table);
-      const isSilent = facts.info === undefined && facts.who === undefined;
+      const isSilent = (step.info ?? facts.info ?? facts.who ?? facts.correlationId) === undefined;
       yield isSilent || table === undefined ? step : withFacts(step, table, facts);
     }
   }
