@@ -1,5 +1,4 @@
 import { isUtf8 } from 'node:buffer';
-import type { CommitmentVersion } from '../log/fields.ts';
 import { decodeBase64 } from '../log/note.ts';
 import { hashBytes, hashesOf } from '../log/tiles.ts';
 
@@ -28,7 +27,6 @@ export interface BundleEntry {
   readonly kind: 'entry';
   readonly position: number;
   readonly commitment: Buffer;
-  readonly version: CommitmentVersion;
   readonly related: number;
   readonly paths: number;
   readonly fields: readonly BundleField[];
@@ -63,8 +61,7 @@ export function parseLine(line: Buffer): BundleLine {
   if (has('receiptAt', 'receipt')) {
     return { kind: 'receipt text', position: countOf(members.receiptAt), text: textOf(members.receipt) };
   }
-  if (has(...entryMembers)) return entryOf(members, 1);
-  if (has(...entryMembers, 'version') && members.version === 2) return entryOf(members, 2);
+  if (has('position', 'commitment', 'related', 'paths', 'fields', 'cover')) return entryOf(members);
   if (has('position', 'commitment')) {
     return { kind: 'gone', position: countOf(members.position), commitment: hashOf(members.commitment) };
   }
@@ -83,9 +80,7 @@ export function parseLine(line: Buffer): BundleLine {
   throw malformed();
 }
 
-const entryMembers = ['position', 'commitment', 'related', 'paths', 'fields', 'cover'];
-
-function entryOf(members: Record<string, unknown>, version: CommitmentVersion): BundleEntry {
+function entryOf(members: Record<string, unknown>): BundleEntry {
   const fields = listOf(members.fields).map((field): BundleField => {
     if (typeof field === 'string') return textOf(field);
     if (field === null) return field;
@@ -97,7 +92,6 @@ function entryOf(members: Record<string, unknown>, version: CommitmentVersion): 
     kind: 'entry',
     position: countOf(members.position),
     commitment: hashOf(members.commitment),
-    version,
     related: countOf(members.related),
     paths: countOf(members.paths),
     fields,

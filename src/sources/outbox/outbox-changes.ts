@@ -2,17 +2,25 @@ import { elementsOf, memberOf, membersOf, objectText, stringOf } from '../../cor
 import { parseJson, parseObject } from '../../core/json/parse.ts';
 import type { JsonNode } from '../../core/json/tape.ts';
 import { compactText } from '../../core/json/text.ts';
-import { type ChangeType, contentOf, differenceOfChange, type Who } from '../../recording/change.ts';
-import { identityOf } from '../../recording/identity.ts';
+import {
+  type Change,
+  type ChangeType,
+  contentOf,
+  differenceOfChange,
+  type Who,
+  withDerivedCorrelation,
+} from '../../recording/change.ts';
+import { derivedUuid, identityOf } from '../../recording/identity.ts';
 import { applyRules, compileRules, type Sides } from '../../recording/mapping/apply-rules.ts';
 import { changesOfRow } from '../../recording/mapping/changes-of-row.ts';
 import { operations } from '../../recording/mapping/import-line.ts';
-import type { ColumnOrValue, Mapping, TableMapping, ValueRules } from '../../recording/mapping/mapping.ts';
+import type { ColumnOrValue, Mapping, TableMapping, ValueRules, WhoColumns } from '../../recording/mapping/mapping.ts';
 import type { SourceChange } from '../../recording/mapping/record-mapped.ts';
 import { rejectedRowText } from '../../recording/mapping/rejected-row.ts';
-import { labelOf, type MappedChange, type Row, type RowChange, tenantOf } from '../../recording/mapping/row-change.ts';
-import { madeBy, unknownActor } from '../../recording/mapping/who.ts';
+import { type MappedChange, type Row, type RowChange, tenantOf } from '../../recording/mapping/row-change.ts';
+import { madeBy, unknownActor, whoOf } from '../../recording/mapping/who.ts';
 import { faultOfContext, faultOfName } from '../../recording/member-faults.ts';
+import { readTransactionInfo, type TransactionInfo } from '../transaction-info.ts';
 import type { OutboxRow } from './outbox-rows.ts';
 import type { TriggerWatch } from './trigger-watch.ts';
 
@@ -21,6 +29,8 @@ export interface OutboxReader {
   readonly watch: Pick<TriggerWatch, 'tables' | 'look' | 'isDue' | 'warnOfLaterColumns'>;
   /** The id of this outbox. */
   readonly outbox: string;
+  /** Of the source; empty if it is not known. */
+  readonly server: string;
   readonly warn: (message: string) => void;
 }
 
@@ -30,6 +40,13 @@ export interface OutboxReader {
  */
 export function changesOfOutbox(rows: readonly OutboxRow[], reader: OutboxReader): SourceChange[] {
   const merged = new Set<number>();
+  // A statement of many rows has the same setting in each.
+  const warned = new Set<string>();
+  const warn = (message: string) => {
+    if (!warned.has(message)) reader.warn(message);
+    warned.add(message);
+  };
+  const changesOf = (row: OutboxRow) => changesOfOutboxRow(row, { ...reader, warn });
   return rows.flatMap((row, index) => {
     if (merged.has(index)) return [];
     const next = isDelete(row)
@@ -38,9 +55,10 @@ export function changesOfOutbox(rows: readonly OutboxRow[], reader: OutboxReader
     const inserted = rows[next];
     if (inserted !== undefined && isMove(row, inserted, reader)) {
       merged.add(next);
-      return changesOf({ ...row, after: inserted.after }, reader);
+      const { after, actor, context, who } = inserted;
+      return changesOf({ ...row, after, actor, context, who });
     }
-    return changesOf(row, reader);
+    return changesOf(row);
   });
 }
 
@@ -65,10 +83,11 @@ function isMove(deleted: OutboxRow, inserted: OutboxRow, { mapping, watch }: Out
   );
 }
 
-function changesOf(row: OutboxRow, reader: OutboxReader): SourceChange[] {
+function changesOfOutboxRow(row: OutboxRow, reader: OutboxReader): SourceChange[] {
   const position = `outbox ${row.number}`;
   const identity = identityOf(`${reader.outbox} ${row.number}`);
   const facts = transactionFacts(row, reader);
+  const found = foundWho(row);
   if (row.fault !== null) {
     const content = faultContent(row, position);
     const tenant = tenantOfFault(row, reader.mapping);
@@ -76,12 +95,7 @@ function changesOf(row: OutboxRow, reader: OutboxReader): SourceChange[] {
     return [{ mapped, position, content: () => content }];
   }
   if (row.source === null) {
-    const change = changeByHand(
-      row,
-      identity,
-      { who: { actor: foundActor(row) ?? unknownActor }, ...facts },
-      reader.mapping,
-    );
+    const change = changeByHand(row, identity, { ...facts, who: facts.who ?? found }, reader.mapping);
     return change.mapped.kind === 'unchanged' ? [] : [{ ...change, position }];
   }
   const later = laterColumns(row);
@@ -105,9 +119,19 @@ function changesOf(row: OutboxRow, reader: OutboxReader): SourceChange[] {
     primaryKey: table.primaryKey,
     ...facts,
   };
-  return partOf(row, changesOfRow(mapping, change, { actor: foundActor(row) ?? unknownActor }))
+  return partOf(row, changesOfRow(mapping, change, { actor: unknownActor }))
     .filter(({ kind }) => kind !== 'unchanged')
-    .map((mapped) => ({ mapped, position, content: () => rejectedRowText(mappedTable, change) }));
+    .map((mapped) => ({
+      mapped: found === undefined ? mapped : withWho(mapped, found),
+      position,
+      content: () => rejectedRowText(mappedTable, change),
+    }));
+}
+
+/** A change that does not say who made it, as made by `who`. */
+function withWho(mapped: MappedChange, who: Who): MappedChange {
+  if (mapped.kind !== 'change' || mapped.hasActor) return mapped;
+  return { ...mapped, change: madeBy(mapped.change, who), hasActor: true };
 }
 
 /**
@@ -139,23 +163,43 @@ function faultContent({ source, document }: OutboxRow, position: string): string
   ]);
 }
 
-/** The actor in a new row of the transaction. */
-function foundActor({ transactionActor }: OutboxRow): string | undefined {
+/** Who made the transaction, by a new row of another table. */
+function foundWho({ transactionActor }: OutboxRow): Who | undefined {
   if (transactionActor === null) return undefined;
-  return labelOf(new Map([['actor', JSON.stringify(transactionActor)]]), 'actor');
+  const parts = [...membersOf(parseJson(transactionActor))];
+  return whoOf(new Map(parts.map(([part, value]) => [part, compactText(value)])), foundParts);
 }
+
+const foundParts: WhoColumns = new Map([
+  ['actor', { column: 'actor' }],
+  ['actorId', { column: 'actorId' }],
+  ['onBehalfOf.name', { column: 'name' }],
+  ['onBehalfOf.id', { column: 'id' }],
+]);
 
 function typeOf({ before, after }: OutboxRow): ChangeType {
   return before === null ? 'create' : after === null ? 'delete' : 'update';
 }
 
-/** Actor and context set by the application. Invalid ones are ignored. */
-function transactionFacts({ actor, context }: OutboxRow, { warn }: OutboxReader): { who?: Who; context?: string } {
+/** What the transaction says of a change. */
+type Facts = Pick<RowChange, 'who' | 'correlationId' | 'derivedCorrelationId' | 'context'>;
+
+/** By annals.who, otherwise by annals.actor and annals.context. A setting that cannot be read is ignored. */
+function transactionFacts(row: OutboxRow, { outbox, server, warn }: OutboxReader): Facts {
+  const derivedCorrelationId = row.isOfGroup
+    ? derivedUuid(`annals:outbox:${outbox} ${server} ${row.transaction}`)
+    : undefined;
+  const info = row.who === null ? undefined : readTransactionInfo(row.who);
+  if (row.who !== null && info === undefined) warn('an annals.who of the source cannot be read and is ignored');
+  return { ...(info ?? ofSingleSettings(row, warn)), derivedCorrelationId };
+}
+
+function ofSingleSettings({ actor, context }: OutboxRow, warn: (message: string) => void): TransactionInfo {
   const isActor = actor !== null && faultOfName(actor) === undefined;
   if (actor !== null && !isActor) warn('an annals.actor of the source cannot be read and is ignored');
   const read = context === null ? undefined : readContext(context);
   if (context !== null && read === undefined) warn('an annals.context of the source cannot be read and is ignored');
-  return { ...(isActor ? { who: { actor } } : {}), ...(read === undefined ? {} : { context: read }) };
+  return { who: isActor ? { actor } : undefined, context: read };
 }
 
 function readContext(text: string): string | undefined {
@@ -205,7 +249,7 @@ function maskedTable(table: TableMapping, columns: readonly string[]): TableMapp
 function changeByHand(
   row: OutboxRow,
   identity: Uint8Array,
-  { who, context }: { who: Who; context?: string },
+  { who, correlationId, derivedCorrelationId, context }: Facts,
   mapping: Mapping,
 ): Omit<SourceChange, 'position'> {
   const { before, after, at } = row;
@@ -237,12 +281,14 @@ function changeByHand(
   const difference = differenceOfChange(type, shown.before, shown.after);
   if (difference === undefined) return { mapped: { kind: 'unchanged', tenant }, content };
   const change = { identity, at, type, entity, entityId, actor: unknownActor, related: [], ...contentOf(difference) };
-  const labelled = {
-    ...madeBy(change, who),
+  const labelled: Change = {
+    ...(who === undefined ? change : madeBy(change, who)),
+    ...(correlationId === undefined ? {} : { correlationId }),
     ...(name === undefined ? {} : { name }),
     ...(context === undefined ? {} : { context }),
   };
-  return { mapped: { kind: 'change', tenant, change: labelled, hasActor: true }, content };
+  const correlated = withDerivedCorrelation(labelled, derivedCorrelationId);
+  return { mapped: { kind: 'change', tenant, change: correlated, hasActor: true }, content };
 }
 
 /** The tenant of the change, or of the mapping. */

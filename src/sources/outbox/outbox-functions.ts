@@ -1,11 +1,12 @@
 // Long because it is mostly SQL: the functions of the application's database, in the order of execution.
 
 import { isWrittenAsText } from '../../postgres/source/source-catalogue.ts';
-import { actorLane, lanes, ownerRole } from './outbox-schema.ts';
+import { actorLane, groupLane, lanes, ownerRole } from './outbox-schema.ts';
 import {
   documentOfPart,
   foreignCast,
   foreignCastFunction,
+  withWho,
   writeStatements,
   writeTruncate,
 } from './outbox-statements.ts';
@@ -17,6 +18,23 @@ import {
 const triggerSettings = `security definer
 set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO' set intervalstyle = 'postgres' set bytea_output = 'hex'
 set extra_float_digits = 1 set lock_timeout = 0 set jit = off`;
+
+/** Bytes. Longer settings are invalid anyway. */
+const maxNameBytes = 40_000;
+const maxWhoBytes = 64 * 1024;
+
+/**
+ * A setting of the application; null if it is empty. No function looks at its characters, which connection options may
+ * leave incomplete. Only the relay decodes them, so they fail no statement. It cannot read what stands for a long text.
+ */
+export function setting(name: string, longest = maxNameBytes): string {
+  const text = `current_setting('${name}', true)`;
+  return `case when octet_length(${text}) > ${longest} then repeat('x', 2000) when ${text} <> '' then ${text} end`;
+}
+
+/** The setting `annals.who` as a member of the row's document. */
+export const saidWho = `case when current_setting('annals.who', true) <> '' then jsonb_build_object('who',
+    ${setting('annals.who', maxWhoBytes)}) end`;
 
 /** The triggers' arguments, and the columns newer than the SQL. */
 const triggerArguments = `  source constant text := tg_argv[0];
@@ -30,13 +48,10 @@ const triggerArguments = `  source constant text := tg_argv[0];
       and a.attnum || ' ' || a.attname <> all (tg_argv[5]::text[]));
   refused constant text := ${foreignCast};
   actor constant text := ${setting('annals.actor')};
-  context constant text := ${setting('annals.context')};`;
+  context constant text := ${setting('annals.context')};
+  said constant jsonb := ${saidWho};
+  written bigint;`;
 const maskLater = `  if later <> '{}' then rules := annals.with_masks(rules, later); end if;`;
-
-/** A transaction setting of the application. Longer values are invalid anyway. */
-export function setting(name: string): string {
-  return `nullif(left(current_setting('${name}', true), 10000), '')`;
-}
 
 /**
  * Maximum bytes of JSON of both sides. Below PostgreSQL's limits on the way to the relay: 256 MiB for the members of an
@@ -268,6 +283,28 @@ $annals$;
 
 drop function if exists annals.write_change(text, jsonb, jsonb, jsonb, text);
 
+-- Notes that a transaction has several changes, which its first cannot know: one alone belongs to no group. The number
+-- of the note is the transaction, so the primary key finds it.
+create or replace function annals.count_changes(written bigint) returns void
+language plpgsql as $annals$
+declare
+  this text;
+  counted text;
+begin
+  -- A statement that changes nothing takes no transaction id.
+  if written = 0 then return; end if;
+  this := pg_current_xact_id()::text;
+  counted := current_setting('annals.changes', true);
+  if counted = this || ' several' then return; end if;
+  if written = 1 and counted is distinct from this || ' one' then
+    perform set_config('annals.changes', this || ' one', true);
+  else
+    perform set_config('annals.changes', this || ' several', true);
+    insert into annals.outbox (lane, number, at, transaction) overriding system value
+      values (${groupLane}, this::bigint, clock_timestamp(), pg_current_xact_id()) on conflict do nothing;
+  end if;
+end $annals$;
+
 -- The arguments of all triggers: the table as in the mapping, the rules, and columns: of the id, ignored, written as
 -- text, and all when this SQL ran, by number and name. Later or renamed columns are masked, since they may have values
 -- that a mask hid.
@@ -276,6 +313,7 @@ language plpgsql ${triggerSettings} as $annals$
 declare
 ${triggerArguments}
   change record;
+  parts int;
 begin
 ${maskLater}
   if tg_op = 'INSERT' then change := annals.change_of(null, new, target, rules, ids, ignored, texts, later, refused); end if;
@@ -283,12 +321,14 @@ ${maskLater}
   if tg_op = 'DELETE' then change := annals.change_of(old, null, target, rules, ids, ignored, texts, later, refused); end if;
   if change.id is null then return null; end if;
   -- A row whose id changes is two documents, each in its lane.
-  for part in 1 .. case when change.new_id <> change.id then 2 else 1 end loop
+  parts := case when change.new_id <> change.id then 2 else 1 end;
+  for part in 1 .. parts loop
     insert into annals.outbox (lane, at, transaction, source, before, after, document, actor, context, fault)
       values (annals.lane_of(source, case when part = 2 then change.new_id else change.id end), clock_timestamp(), pg_current_xact_id(),
-              source, change.before, change.after, ${documentOfPart('change.new_id <> change.id', 'change.document')}, actor, context,
+              source, change.before, change.after, ${withWho(documentOfPart('parts = 2', 'change.document'), 'said')}, actor, context,
               change.fault);
   end loop;
+  perform annals.count_changes(parts);
   return null;
 end $annals$;
 
@@ -301,25 +341,36 @@ ${triggerArguments}
 begin
 ${maskLater}
 ${writeStatements}
+  perform annals.count_changes(written);
   return null;
 end $annals$;
 
--- The first new row of such a table in a transaction names the actor of its changes. The relay looks for it in lane -1.
--- The argument is the column.
+-- The first new row of such a table in a transaction says who made its changes. The relay looks for it in lane -1. The
+-- arguments are the columns of the actor, of the actor's id, and of the name and the id of the person for whom.
 create or replace function annals.take_actor() returns trigger
 language plpgsql ${triggerSettings} as $annals$
 declare
   refused constant text := ${foreignCast};
-  actor text;
+  parts constant text[] := array['actor', 'actorId', 'name', 'id'];
+  value text;
+  said jsonb := '{}';
 begin
   if refused is not null or current_setting('annals.actor_taken', true) = pg_current_xact_id()::text then return null; end if;
-  begin
-    execute format('select left(to_jsonb(($1).%I) #>> ''{}'', 10000)', tg_argv[0]) into actor using new;
-  exception when others then null;
-  end;
-  if actor <> '' then
+  for place in 0 .. tg_nargs - 1 loop
+    continue when tg_argv[place] = '';
+    begin
+      execute format('select left(to_jsonb(($1).%I) #>> ''{}'', 10000)', tg_argv[place]) into value using new;
+      -- Half an id would be another one.
+      if value <> '' and (place in (0, 2) or length(value) <= 1000) then
+        said := said || jsonb_build_object(parts[place + 1], value);
+      end if;
+    exception when others then null;
+    end;
+  end loop;
+  if said <> '{}' then
     perform set_config('annals.actor_taken', pg_current_xact_id()::text, true);
-    insert into annals.outbox (lane, at, transaction, actor) values (${actorLane}, clock_timestamp(), pg_current_xact_id(), actor);
+    insert into annals.outbox (lane, at, transaction, actor, document)
+      values (${actorLane}, clock_timestamp(), pg_current_xact_id(), said ->> 'actor', said);
   end if;
   return null;
 end $annals$;
@@ -337,7 +388,9 @@ ${maskLater}
       execute format($truncate$${writeTruncate}$truncate$, (
         select string_agg(case when a.attgenerated = 'v' then 'null' else format('q.%I', a.attname) end, ', ' order by a.attnum)
           from pg_attribute a where a.attrelid = target and a.attnum > 0 and not a.attisdropped), target)
-        using source, target, rules, ids, ignored, texts, later, refused, actor, context;
+        using source, target, rules, ids, ignored, texts, later, refused, actor, context, said;
+      get diagnostics written = row_count;
+      perform annals.count_changes(written);
       -- A snapshot older than the truncate's lock does not see all deleted rows.
       if current_setting('transaction_isolation') not in ('read committed', 'read uncommitted') then
         fault := format('a truncate of %s above read committed: rows that were written after its snapshot are deleted without an entry', target);
@@ -352,6 +405,7 @@ ${maskLater}
   if fault is not null then
     insert into annals.outbox (lane, at, transaction, source, fault)
       values (annals.lane_of(source, ''), clock_timestamp(), pg_current_xact_id(), source, fault);
+    perform annals.count_changes(1);
   end if;
   return null;
 end $annals$;`;

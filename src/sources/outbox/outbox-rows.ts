@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { actorLane } from './outbox-schema.ts';
+import { actorLane, groupLane } from './outbox-schema.ts';
 
 /** A row of the outbox. */
 export interface OutboxRow {
@@ -19,8 +19,12 @@ export interface OutboxRow {
   readonly document: string | null;
   readonly actor: string | null;
   readonly context: string | null;
-  /** The actor of the transaction, from a new row of another table. */
+  /** The setting annals.who, as it is. */
+  readonly who: string | null;
+  /** JSON text: who made the transaction, by a new row of another table. Members `actor`, `actorId`, `name` and `id`. */
   readonly transactionActor: string | null;
+  /** Whether the transaction has several changes. The SQL of an older version does not say. */
+  readonly isOfGroup: boolean;
   /** Why the row could not be written. */
   readonly fault: string | null;
 }
@@ -56,19 +60,20 @@ export async function takeLane(client: pg.Client): Promise<number | undefined> {
  * the later rows.
  */
 export async function readLane(client: pg.Client, lane: number): Promise<OutboxRow[]> {
-  const { rows } = await client.query<Omit<OutboxRow, 'at'> & { at: string }>(
-    `select number, floor(extract(epoch from at) * 1000)::bigint as at, transaction, source, before, after, document, actor,
-            context, fault,
-            coalesce((select a.actor from annals.outbox a where a.lane = ${actorLane} and a.transaction = page.transaction
-                       order by a.number limit 1),
+  const { rows } = await client.query<Omit<OutboxRow, 'at' | 'isOfGroup'> & { at: string; isOfGroup: string }>(
+    `select number, floor(extract(epoch from at) * 1000)::bigint as at, transaction, source, before, after,
+            nullif(document - 'who', '{}') as document, actor, context, document ->> 'who' as who, fault,
+            coalesce((select coalesce(a.document, jsonb_build_object('actor', a.actor)) from annals.outbox a
+                       where a.lane = ${actorLane} and a.transaction = page.transaction order by a.number limit 1),
                      -- as the SQL of an older version wrote it
-                     document ->> 'actor') as "transactionActor"
+                     jsonb_build_object('actor', document ->> 'actor')) as "transactionActor",
+            exists (select from annals.outbox g where g.lane = ${groupLane} and g.number = page.transaction::text::bigint) as "isOfGroup"
        from (select o.*, sum(pg_column_size(o.*)) over (order by number) - pg_column_size(o.*) as bytes
                from (select * from annals.outbox where lane = $1 order by number limit ${maxRows}) as o) as page
       where bytes < ${maxBytes} order by number`,
     [lane],
   );
-  return rows.map((row) => ({ ...row, at: Number(row.at) }));
+  return rows.map((row) => ({ ...row, at: Number(row.at), isOfGroup: row.isOfGroup === 't' }));
 }
 
 export async function deleteRows(client: pg.Client, lane: number, rows: readonly OutboxRow[]): Promise<void> {
@@ -76,13 +81,29 @@ export async function deleteRows(client: pg.Client, lane: number, rows: readonly
   await client.query('delete from annals.outbox where lane = $1 and number = any ($2::bigint[])', [lane, numbers]);
 }
 
-/** Deletes the actors of relayed transactions. All rows of a transaction become visible at once. */
-export async function deleteActors(client: pg.Client): Promise<void> {
+/**
+ * Deletes the rows that say something of relayed transactions, in a transaction of beginSource. All rows of a transaction
+ * become visible at once. The lock keeps two relays from deleting the same rows in another order.
+ */
+export async function deleteNotes(client: pg.Client): Promise<void> {
+  await client.query(`select pg_advisory_xact_lock(${lockSpace}, 'annals.outbox'::regclass::oid::int)`);
   await client.query(
     `delete from annals.outbox a
-      where lane = ${actorLane}
-        and not exists (select from annals.outbox o where o.lane <> ${actorLane} and o.transaction = a.transaction)`,
+      where lane < 0 and not exists (select from annals.outbox o where o.lane >= 0 and o.transaction = a.transaction)`,
   );
+}
+
+/** The first key of the advisory lock: `anls` in ASCII. */
+const lockSpace = 0x616e6c73;
+
+/** The identifier of the source's server, whose transaction ids mean nothing on another one; empty if it is not known. */
+export async function serverId(client: pg.Client): Promise<string> {
+  const { rows: rights } = await client.query<{ allowed: string | null }>(
+    `select has_function_privilege(to_regprocedure('pg_catalog.pg_control_system()'), 'execute') as allowed`,
+  );
+  if (rights[0]?.allowed !== 't') return '';
+  const { rows } = await client.query<{ id: string }>('select system_identifier as id from pg_control_system()');
+  return rows[0]?.id ?? '';
 }
 
 export async function outboxId(client: pg.Client): Promise<string> {
@@ -96,7 +117,7 @@ export async function outboxId(client: pg.Client): Promise<string> {
 export async function readOutboxFigures(client: pg.Client): Promise<{ changes: number; oldest: number }> {
   const { rows } = await client.query<{ changes: string; oldest: string }>(
     `select count(*) as changes, coalesce(extract(epoch from clock_timestamp() - min(at)), 0) as oldest
-       from annals.outbox where lane <> ${actorLane}`,
+       from annals.outbox where lane >= 0`,
   );
   return { changes: Number(rows[0]?.changes ?? 0), oldest: Math.max(0, Number(rows[0]?.oldest ?? 0)) };
 }

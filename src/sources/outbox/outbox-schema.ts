@@ -86,8 +86,11 @@ end $annals$;`;
 /** The number of lanes, numbered from 0, among which documents are divided. */
 export const lanes = 16;
 
-/** The lane of rows that only name the actor of their transaction. Not relayed by itself. */
+/** The lane of rows that only say who made their transaction. Not relayed by itself. */
 export const actorLane = -1;
+
+/** The lane of rows that only say that their transaction, which is their number, has several changes. */
+export const groupLane = -2;
 
 /**
  * The first statement, which looks up no name itself. The session's path may lead to functions of others, and whoever
@@ -135,7 +138,7 @@ create table if not exists annals.outbox (
   before jsonb,
   after jsonb,
   -- of annals.record: tenant, entity, entityId, name; of a row whose id changed: part (1 delete, 2 create); of a row with
-  -- columns newer than this SQL: masked; of a row that could not be written: key
+  -- columns newer than this SQL: masked; of a row that could not be written: key; of any: who, as the application says
   document jsonb,
   actor text,
   context text,
@@ -184,7 +187,7 @@ begin
     execute format('drop trigger %I on %s', found.tgname, found.target);
   end loop;
   set local role ${ownerRole};
-  select count(*) into waiting from annals.outbox where lane <> ${actorLane};
+  select count(*) into waiting from annals.outbox where lane >= 0;
   reset role;
   if waiting > 0 then
     raise exception 'annals.outbox still has % changes', waiting

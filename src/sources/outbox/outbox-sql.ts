@@ -2,8 +2,15 @@ import pg from 'pg';
 import type { PathPattern } from '../../core/path-pattern.ts';
 import { isWrittenAsText } from '../../postgres/source/source-catalogue.ts';
 import { rowRules } from '../../recording/mapping/apply-rules.ts';
-import { keyColumns, type Mapping, type TableMapping, type ValueRules } from '../../recording/mapping/mapping.ts';
-import { createFunctions, isTooLarge, setting, tooLarge } from './outbox-functions.ts';
+import {
+  columnsOfWho,
+  keyColumns,
+  type Mapping,
+  type TableMapping,
+  type ValueRules,
+  type WhoPart,
+} from '../../recording/mapping/mapping.ts';
+import { createFunctions, isTooLarge, saidWho, setting, tooLarge } from './outbox-functions.ts';
 import {
   createOutbox,
   createSchema,
@@ -13,6 +20,7 @@ import {
   revokeFunctions,
   usedOnce,
 } from './outbox-schema.ts';
+import { withWho } from './outbox-statements.ts';
 
 /**
  * The SQL that creates the outbox and the triggers of the mapped tables, in one transaction. Running it again updates
@@ -43,6 +51,9 @@ export function outboxSql(mapping: Mapping): string {
   ].join('\n');
 }
 
+/** In the order of annals.take_actor. */
+const whoParts: readonly WhoPart[] = ['actor', 'actorId', 'onBehalfOf.name', 'onBehalfOf.id'];
+
 /** A rule as annals.hide takes it. `*`: any key. */
 function hideRules({ mask, ignore }: ValueRules, minIgnored: number): { path: string[]; masks: boolean }[] {
   const pathOf = ({ keys }: PathPattern) => keys.map((key) => key ?? '*');
@@ -69,8 +80,8 @@ function tableSql(mapping: Mapping, table: TableMapping): string {
   const hide = hideRules(table.rules, 2);
   const rules = hide.length === 0 ? {} : { hide, json: [...table.json] };
   const needed = new Set(keyColumns(mapping, table, []));
-  const transactionActor = table.transactionActor.get('actor')?.column;
-  if (transactionActor !== undefined) needed.add(transactionActor);
+  const { transactionActor } = table;
+  for (const [, column] of columnsOfWho(transactionActor)) needed.add(column);
   return `do ${dollarQuoted(`
 declare
   target constant regclass := to_regclass(${escapeLiteral(target)});
@@ -130,11 +141,11 @@ begin
                     referencing old table as old_rows for each statement execute function annals.write_statement(%s)', target, arguments);
   end if;
   execute format('drop trigger if exists annals_actor on %s', target);${
-    transactionActor === undefined
+    transactionActor.size === 0
       ? ''
       : `
-  execute format('create trigger annals_actor after insert on %s for each row execute function annals.take_actor(%L)',
-                 target, ${escapeLiteral(transactionActor)});`
+  execute format('create trigger annals_actor after insert on %s for each row execute function annals.take_actor(%L, %L, %L, %L)',
+                 target, ${whoParts.map((part) => escapeLiteral(transactionActor.get(part)?.column ?? '')).join(', ')});`
   }
   for leaf in select coalesce(p.relid, target) from (select 1) as one
                 left join lateral (select relid from pg_partition_tree(target) where isleaf) as p on true
@@ -185,6 +196,7 @@ function recordFunction(mapping: Mapping): string {
 language plpgsql security definer set search_path = pg_catalog, pg_temp as ${dollarQuoted(`
 declare
   rules constant jsonb := ${pg.escapeLiteral(JSON.stringify(rules))};
+  said constant jsonb := ${saidWho};
   document jsonb;
   fault text;
 begin
@@ -204,8 +216,10 @@ begin
       'tenant', left(tenant, 1000), 'entity', left(entity, 1000), 'entityId', left(entity_id, 1000)));
   end if;
   insert into annals.outbox (lane, at, transaction, before, after, document, actor, context, fault)
-    values (annals.lane_of(coalesce(entity, ''), coalesce(entity_id, '')), clock_timestamp(), pg_current_xact_id(), before, after, document,
+    values (annals.lane_of(coalesce(entity, ''), coalesce(entity_id, '')), clock_timestamp(), pg_current_xact_id(), before, after,
+            ${withWho('document', 'said')},
             ${setting('annals.actor')}, ${setting('annals.context')}, fault);
+  perform annals.count_changes(1);
 end `)};`;
 }
 

@@ -34,7 +34,19 @@ $annals$;`;
  *   label (`trigger.rules`), or is a parameter (`$2`).
  */
 
-const names = ['source', 'target', 'rules', 'ids', 'ignored', 'texts', 'later', 'refused', 'actor', 'context'] as const;
+const names = [
+  'source',
+  'target',
+  'rules',
+  'ids',
+  'ignored',
+  'texts',
+  'later',
+  'refused',
+  'actor',
+  'context',
+  'said',
+] as const;
 /** How a statement refers to what the trigger knows. */
 type Names = Readonly<Record<(typeof names)[number], string>>;
 
@@ -46,6 +58,11 @@ const parameters = namedBy((_name, index) => `$${index + 1}`);
 /** The `document` of an outbox row; if the id changed, with the part: 1 is the delete, 2 the create. */
 export function documentOfPart(hasParts: string, document: string): string {
   return `case when ${hasParts} then coalesce(${document}, '{}') || jsonb_build_object('part', part) else ${document} end`;
+}
+
+/** The document of an outbox row, with what the application says. */
+export function withWho(document: string, said: string): string {
+  return `coalesce(${document} || ${said}, ${document}, ${said})`;
 }
 
 // PostgreSQL returns old and new rows of an update in the same order, which alone pairs them.
@@ -62,7 +79,11 @@ const operations = {
 
 /** The statements of annals.write_statement. */
 export const writeStatements = Object.entries(operations)
-  .map(([operation, { changes }]) => `  if tg_op = '${operation}' then\n${writeRows(changes, variables)};\n  end if;`)
+  .map(
+    ([operation, { changes }]) => `  if tg_op = '${operation}' then\n${writeRows(changes, variables)};
+    get diagnostics written = row_count;
+  end if;`,
+  )
   .join('\n');
 
 /** The format of annals.write_truncate: its arguments are a row's values and the table. */
@@ -77,10 +98,10 @@ function changeOf(before: string, after: string, named: Names): string {
 }
 
 // Each "offset 0" prevents recomputation of the inner values.
-function writeRows(changes: string, { source, actor, context }: Names): string {
+function writeRows(changes: string, { source, actor, context, said }: Names): string {
   return `    insert into annals.outbox (lane, at, transaction, source, before, after, document, actor, context, fault)
     select annals.lane_of(${source}, case when part = 2 then (c).new_id else (c).id end), clock_timestamp(), pg_current_xact_id(), ${source},
-           (c).before, (c).after, ${documentOfPart('(c).new_id <> (c).id', '(c).document')}, ${actor}, ${context}, (c).fault
+           (c).before, (c).after, ${withWho(documentOfPart('(c).new_id <> (c).id', '(c).document'), said)}, ${actor}, ${context}, (c).fault
       from (select computed.c, generate_series(1, case when (computed.c).new_id <> (computed.c).id then 2 else 1 end) as part
               from (${changes} offset 0) as computed
              where (computed.c).id is not null

@@ -13,7 +13,7 @@ import { RefusedChangesError, recordMapped } from '../../recording/mapping/recor
 import { maxRetries } from '../../recording/record-change.ts';
 import type { SourceLog } from '../source-log.ts';
 import { changesOfOutbox, isDelete, type OutboxReader } from './outbox-changes.ts';
-import { deleteRows, hasRows, outboxId, readLane, takeLane } from './outbox-rows.ts';
+import { deleteNotes, deleteRows, hasRows, outboxId, readLane, serverId, takeLane } from './outbox-rows.ts';
 import { schemaFaults } from './outbox-schema.ts';
 import { RecorderBusyError, RecorderError, type RecordRelayed } from './record-over-http.ts';
 import { TriggerWatch } from './trigger-watch.ts';
@@ -87,10 +87,10 @@ export async function relay(options: RelayOptions): Promise<void> {
 async function openOutbox(client: pg.Client, { mapping, log, lookInterval }: RelayOptions): Promise<OutboxReader> {
   try {
     await refuseForeignSchema(client);
-    const outbox = await outboxId(client);
+    const [outbox, server] = [await outboxId(client), await serverId(client)];
     const watch = new TriggerWatch(mapping, log, lookInterval);
     await watch.look(client);
-    return { mapping, watch, outbox, warn: (message) => log.warn({}, message) };
+    return { mapping, watch, outbox, server, warn: (message) => log.warn({}, message) };
   } catch (error) {
     const code = codeOf(error);
     if (code === '42P01' || code === '3F000')
@@ -111,14 +111,17 @@ async function refuseForeignSchema(client: pg.Client): Promise<void> {
 async function run(reader: OutboxReader, options: RelayOptions & { idlePause: number }): Promise<void> {
   const { source, log, signal, idlePause } = options;
   const pause = new GrowingPause(pauses);
+  let hasRelayed = false;
   while (!signal.aborted) {
     let client: pg.Client | undefined;
     try {
       client = await connectSource(source, 'transactions');
       while (!signal.aborted) {
-        if (reader.watch.isDue) await lookAtTriggers(client, reader);
+        if (reader.watch.isDue) await inSource(client, (open) => reader.watch.look(open));
         const isBusy = (await hasRows(client)) && (await relayLane(client, reader, options));
         pause.reset();
+        if (!isBusy && hasRelayed) await inSource(client, deleteNotes);
+        hasRelayed = isBusy;
         if (!isBusy) await sleep(idlePause, undefined, { signal }).catch(() => {});
       }
     } catch (error) {
@@ -134,9 +137,9 @@ async function run(reader: OutboxReader, options: RelayOptions & { idlePause: nu
   }
 }
 
-async function lookAtTriggers(client: pg.Client, { watch }: OutboxReader): Promise<void> {
+async function inSource(client: pg.Client, work: (client: pg.Client) => Promise<void>): Promise<void> {
   await beginSource(client);
-  await watch.look(client);
+  await work(client);
   await client.query('commit');
 }
 

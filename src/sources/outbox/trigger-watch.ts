@@ -4,7 +4,7 @@ import { columnNews, type KnownTable, knownTable, partitionNews } from '../../po
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { PostgresTypes } from '../../recording/mapping/postgres-types.ts';
 import type { SourceLog } from '../source-log.ts';
-import { deleteActors } from './outbox-rows.ts';
+import { deleteNotes } from './outbox-rows.ts';
 
 /** Milliseconds between checks. */
 const defaultInterval = 10_000;
@@ -51,7 +51,7 @@ export class TriggerWatch {
     for (const state of states) if (!this.#states.has(state)) this.#log.warn({}, state);
     this.#states = new Set(states);
     // Also of an earlier mapping.
-    await deleteActors(client);
+    await deleteNotes(client);
     for (const [name, table] of catalogue) {
       const [before, now] = [this.#previous.get(name), knownTable(table)];
       this.#previous.set(name, now);
@@ -80,6 +80,8 @@ export class TriggerWatch {
       states.push(
         `the triggers are of an older version, which can make statements of the application fail. ${runAgain}`,
       );
+    else if (!has('count_changes'))
+      states.push(`the triggers are of an older version, which ignores annals.who and groups no changes. ${runAgain}`);
     const { rows: without } = await client.query<{ name: string }>(withoutTriggerStatement, [names]);
     for (const { name } of without) {
       states.push(
@@ -97,7 +99,7 @@ export class TriggerWatch {
 
 const functionsStatement = `
 select proname as name from pg_catalog.pg_proc
- where proname in ('change_of', 'writes_by_row') and pronamespace = pg_catalog.to_regnamespace('annals')`;
+ where proname in ('change_of', 'count_changes', 'writes_by_row') and pronamespace = pg_catalog.to_regnamespace('annals')`;
 
 const withoutTriggerStatement = `
 select t.name from pg_catalog.unnest($1::text[]) as t (name)

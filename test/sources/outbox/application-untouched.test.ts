@@ -186,7 +186,7 @@ describe('what cannot be recorded is rejected with its table and key, and the st
     await pool.query('truncate files');
     const { rows } = await pool.query(
       `select octet_length(before ->> 'content') >> 20 as before, octet_length(after ->> 'content') >> 20 as after, document, fault
-         from annals.outbox order by number`,
+         from annals.outbox where lane >= 0 order by number`,
     );
     expect(rows).toEqual([
       { before: null, after: 5, document: null, fault: null },
@@ -223,7 +223,9 @@ describe('what cannot be recorded is rejected with its table and key, and the st
     const client = await pool.connect();
     try {
       await client.query(`begin; alter role annals_outbox bypassrls; insert into forced values (2); truncate forced`);
-      const { rows } = await client.query('select before, fault from annals.outbox order by number desc limit 1');
+      const { rows } = await client.query(
+        'select before, fault from annals.outbox where lane >= 0 order by number desc limit 1',
+      );
       expect(rows).toEqual([{ before: { id: 2 }, fault: null }]);
     } finally {
       await client.query('rollback');

@@ -17,12 +17,14 @@ function tenantOfFault(tenant: object, row: Partial<OutboxRow>): string | undefi
     document: null,
     actor: null,
     context: null,
+    who: null,
     transactionActor: null,
+    isOfGroup: false,
     fault: 'the change cannot be written (SQLSTATE 54000)',
   };
   const mapping = readMapping(JSON.stringify({ version: 1, tenant, tenants: { north: 'acme' }, tables }));
   const watch = { tables: new Map(), look: async () => {}, isDue: false, warnOfLaterColumns: () => {} };
-  const [change] = changesOfOutbox([{ ...fault, ...row }], { mapping, watch, outbox: 'o', warn: () => {} });
+  const [change] = changesOfOutbox([{ ...fault, ...row }], { mapping, watch, outbox: 'o', server: '', warn: () => {} });
   if (change?.mapped.kind !== 'rejected') throw new Error('the row was not rejected');
   return change.mapped.tenant;
 }

@@ -137,6 +137,31 @@ test('a busy recorder and lost responses: each change is one entry, and masked v
   );
 });
 
+test('who made a change, for whom, and its correlation id are sent with it', async () => {
+  const application = await createApplication(openHistory(), orders, tables);
+  const who = { actor: 'Jane', actorId: 'u-1', onBehalfOf: { id: 'c-1' } };
+  await application.pool.query(
+    `begin; select set_config('annals.who', '${JSON.stringify(who)}', true);
+     insert into orders values ('who-1'); insert into orders values ('who-2'); commit; insert into orders values ('who-3')`,
+  );
+  const { url, requests } = await faultyRecorder(['no answer']);
+  const { messages } = startRelay(application, url, await server.createClient(tenant, { scope, name: 'Relay' }));
+  await eventually(async () => (await application.pool.query('select 1 from annals.outbox')).rowCount).toBe(0);
+  expect(requests()).toBeGreaterThan(1);
+  const token = await server.token(tenant, { scope: 'changelog.changelog_read' });
+  const answer = await server.call(`/changelog/${tenant}/changelogs?q=entity:order`, {
+    token,
+  });
+  const { items } = (await answer.json()) as { items: Record<string, unknown>[] };
+  const [first, second, third] = ['who-1', 'who-2', 'who-3'].map((id) => items.find(({ entityId }) => entityId === id));
+  expect(first).toMatchObject({ ...who, correlationId: expect.stringContaining('-8') });
+  expect(second).toMatchObject({ ...who, correlationId: first?.correlationId });
+  expect(third).toMatchObject({ actor: 'unknown' });
+  expect(third).not.toHaveProperty('actorId');
+  expect(third).not.toHaveProperty('correlationId');
+  expect(messages.join()).not.toContain('rejected');
+});
+
 test('a batch whose changes are all rejected, answered 400, is taken: the relay keeps none of it and continues', async () => {
   const application = await createApplication(openHistory(), orders, tables);
   const { pool } = application;
