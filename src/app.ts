@@ -23,6 +23,7 @@ import { openaiRoutes } from './desk/openai/routes.ts';
 import { erasureRoutes } from './history/erasure/routes.ts';
 import { feedRoutes } from './history/feed/routes.ts';
 import { mcpRoutes } from './history/mcp/routes.ts';
+import { actorRoutes } from './history/routes/actor-routes.ts';
 import { logRoutes } from './history/routes/log-routes.ts';
 import { changelogRoutes } from './history/routes/routes.ts';
 import { changelogUpkeep } from './history/upkeep/upkeep.ts';
@@ -96,6 +97,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
   await app.register(feedRoutes, { feed });
   await app.register(logRoutes, { db, sealer, now: () => clock.now() });
   await app.register(viewerTokenRoutes, { db, sealer, readRestriction, now: () => clock.now() });
+  await app.register(actorRoutes, { reads: historyReads, documents, paginator });
   await app.register(erasureRoutes, { documents, paginator });
   await app.register(savedViewRoutes, { savedViews, paginator });
   const targets = [WebhookTarget, HttpTarget, S3Target, SplunkTarget, EmailTarget] as const;

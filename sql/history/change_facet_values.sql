@@ -1,4 +1,5 @@
--- The values of a field (entity, type or actor) with most entries, ties by code point, and the number of all entries.
+-- The values of a field (entity, type, actor, actorId or onBehalfOf) with most entries, ties by code point, and the
+-- number of all entries, also of those that have no such value.
 -- It counts parts (see change_count_parts), and adds entries that the caller has counted by their kinds or actors.
 -- Without any entry there is one row without a value. The settings are explained in change_count.
 create function change_facet_values(of_tenant text, splits text[], actor_sets text[], kind_sets text[],
@@ -31,17 +32,18 @@ begin
       select n.value, sum(counted.entries)::bigint as count
         from unnest(keys, sums) as counted (key, entries)
         cross join lateral (
-          select a.name as value from change_actor a where field = 'actor' and a.tenant = of_tenant
-            and a.actor = counted.key
+          select case field when 'actorId' then a.actor_id when 'onBehalfOf' then a.behalf_name else a.name end as value
+            from change_actor a
+            where field in ('actor', 'actorId', 'onBehalfOf') and a.tenant = of_tenant and a.actor = counted.key
           union all
           select case field when 'entity' then k.entity else k.type end from change_kind k
-            where field <> 'actor' and k.tenant = of_tenant and k.kind = counted.key
+            where field in ('entity', 'type') and k.tenant = of_tenant and k.kind = counted.key
         ) as n
         group by 1 having sum(counted.entries) > 0
     )
     select (select sum(named.count) from named)::bigint, top.value, top.count
       from (select) as one
-      left join lateral (select * from named order by named.count desc, named.value limit size) as top on true
+      left join lateral (select * from named where named.value is not null order by named.count desc, named.value limit size) as top on true
       order by top.count desc, top.value;
 end
 $$;

@@ -13,7 +13,7 @@ import { findPlace, type HistoryOptions } from './search/find-page.ts';
 import { countInBuckets, type Histogram, type HistogramOptions, readHistogram } from './search/histogram.ts';
 import { DictionaryCache } from './search/names/dictionary-cache.ts';
 import { type ChangeRecorders, readRecorders } from './search/names/recorder-store.ts';
-import { type NameSearch, searchNames } from './search/names/search-names.ts';
+import { idsBeginning, type NameSearch, searchNames } from './search/names/search-names.ts';
 import { entityTypesOf, showsDocument } from './search/plan/restriction.ts';
 import { type PathSearch, searchPaths } from './search/search-paths.ts';
 import { readFew } from './search/single-statement.ts';
@@ -97,6 +97,14 @@ export function createHistoryReads(options: HistoryOptions) {
         few: (entries) => countValues(entries, request),
         all: (snapshot) => readFacets(snapshot, request),
       });
+    },
+
+    /** The ids of the actors of whom the id or a name begins with a prefix (undefined: all), and what is kept. */
+    async actorsBeginning(tenant: string, prefix: string): Promise<{ ids: string[] | undefined; since: number }> {
+      return await inSnapshot(tenant, async ({ dictionary, horizon }) => ({
+        ids: prefix === '' ? undefined : await idsBeginning(dictionary, prefix),
+        since: horizon,
+      }));
     },
 
     async names(tenant: string, request: NameSearch & Restricted): Promise<string[]> {

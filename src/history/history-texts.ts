@@ -22,7 +22,7 @@ import type { FacetField } from './search/count-store.ts';
 import { facetsView } from './search/facets.ts';
 import type { FindPage } from './search/find-page.ts';
 import { histogramView } from './search/histogram.ts';
-import { parseOwnQuery, type QueryReader, requireActors } from './search/plan/restriction.ts';
+import { parseOwnQuery, type QueryReader, requireField } from './search/plan/restriction.ts';
 
 /** JSON text of a part of an answer. */
 export interface HistoryText {
@@ -103,7 +103,7 @@ export function createHistoryTexts({
   async function namesOf({ tenant, restriction }: TenantReader, request: NameRequest) {
     const { field, entity, prefix, changedBefore, size } = request;
     if (field === 'path') return await reads.paths(tenant, { entity, prefix, size, restriction });
-    if (field === 'actor') requireActors(restriction);
+    requireField({ restriction }, field);
     if (field !== 'document') return await reads.names(tenant, { field, prefix, size, restriction });
     const before = changedBefore === undefined ? undefined : firstMillisecondFrom('changedBefore', changedBefore);
     const documents = await reads.documents(tenant, { entity, prefix, changedBefore: before, size, restriction });
@@ -131,7 +131,7 @@ export function createHistoryTexts({
       maxBytes: number,
     ): Promise<HistoryText> {
       const calendar = timeZone === undefined ? undefined : calendarIn(timeZone);
-      if (by === 'actor') requireActors(restriction);
+      if (by !== 'time') requireField({ restriction, scopes }, by);
       const query = parseOwnQuery(q, { restriction, scopes });
       if (by === 'time') {
         const histogram = await reads.histogram(tenant, query, { maxBuckets, calendar, restriction });

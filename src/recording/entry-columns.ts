@@ -84,15 +84,45 @@ export function entryColumns(tenant: string, changes: readonly Change[]): EntryC
 
 type NamedWho = Who & Pick<Change, 'actor'>;
 
-/** The name alone, or all parts after a NUL, which no name has. */
+/** Who made a change, as a row of the dictionary has it. */
+export interface StoredActor {
+  readonly name: string;
+  readonly actorId: string | null;
+  readonly onBehalfOfName: string | null;
+  readonly onBehalfOfId: string | null;
+}
+
 function keyOfActor({ actor, actorId, onBehalfOf }: NamedWho): string {
-  if (actorId === undefined && onBehalfOf === undefined) return actor;
-  return `\0${JSON.stringify([actor, actorId ?? null, onBehalfOf?.name ?? null, onBehalfOf?.id ?? null])}`;
+  return keyOfStored({
+    name: actor,
+    actorId: actorId ?? null,
+    onBehalfOfName: onBehalfOf?.name ?? null,
+    onBehalfOfId: onBehalfOf?.id ?? null,
+  });
+}
+
+/** The name alone, or all parts after a NUL, which no name has. */
+function keyOfStored({ name, actorId, onBehalfOfName, onBehalfOfId }: StoredActor): string {
+  if (actorId === null && onBehalfOfName === null && onBehalfOfId === null) return name;
+  return `\0${JSON.stringify([name, actorId, onBehalfOfName, onBehalfOfId])}`;
 }
 
 /** The lookup hash of an actor. */
 export function hashOfActor(who: NamedWho): Buffer {
   return hashOf(keyOfActor(who));
+}
+
+/** The lookup hash of a row of the dictionary. */
+export function hashOfStoredActor(actor: StoredActor): Buffer {
+  return hashOf(keyOfStored(actor));
+}
+
+/** A UUID as PostgreSQL writes it. */
+const canonicalUuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
+
+/** The two columns of a correlation id: a UUID takes less room than its text. */
+export function correlationColumns(id: string | null = null): readonly [uuid: string | null, text: string | null] {
+  return id !== null && canonicalUuid.test(id) ? [id, null] : [null, id];
 }
 
 /** The distinct related entities of a kind. */

@@ -12,7 +12,7 @@ import {
 } from '../postgres/binary-arrays.ts';
 import type { Connection, DatabaseTransaction } from '../postgres/database.ts';
 import type { Change, RecordedBy } from './change.ts';
-import { entryColumns, hashOfActor, hashOfKind, relatedEntitiesOf } from './entry-columns.ts';
+import { correlationColumns, entryColumns, hashOfActor, hashOfKind, relatedEntitiesOf } from './entry-columns.ts';
 
 interface InsertedEntry {
   at: number;
@@ -48,9 +48,9 @@ export function batchInput(tenant: string, changes: readonly Change[]): BatchInp
     array.text(change.paths);
     array.text(change.marks);
     array.text(change.context);
-    const isUuid = change.correlationId !== undefined && canonicalUuid.test(change.correlationId);
-    array.uuid(isUuid ? uuidBytes(change.correlationId) : undefined);
-    array.text(isUuid ? undefined : change.correlationId);
+    const [uuid, text] = correlationColumns(change.correlationId);
+    array.uuid(uuid === null ? undefined : Buffer.from(uuid.replaceAll('-', ''), 'hex'));
+    array.text(text ?? undefined);
   }
   const shared: CompositeField[] = [
     compositeField.uuids(kind.lookups),
@@ -71,13 +71,6 @@ export function batchInput(tenant: string, changes: readonly Change[]): BatchInp
   ];
   const people = [actor.ids, actor.behalfNames, actor.behalfIds].map(compositeField.texts);
   return { changes, entries: array.end(), shared, people };
-}
-
-/** A UUID as PostgreSQL writes it. */
-const canonicalUuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
-
-function uuidBytes(uuid = ''): Buffer {
-  return Buffer.from(uuid.replaceAll('-', ''), 'hex');
 }
 
 function relatedText({ related }: Change): string | undefined {

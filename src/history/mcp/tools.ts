@@ -26,7 +26,7 @@ const CountInput = Type.Object(
   {
     q,
     by: Type.Optional(
-      Type.Enum(['time', 'entity', 'type', 'actor', 'path'], {
+      Type.Enum(['time', 'entity', 'type', 'actor', 'actorId', 'onBehalfOf', 'path'], {
         type: 'string',
         description: 'What to count by; default time. path: the fields that changed most.',
       }),

@@ -4,7 +4,7 @@ import { json } from '../../http/openapi/answers.ts';
 import { documentView } from '../documents/search-documents.ts';
 import type { HistoryReads } from '../history-reads.ts';
 import { firstMillisecondFrom } from '../request-times.ts';
-import { requireActors } from '../search/plan/restriction.ts';
+import { requireField } from '../search/plan/restriction.ts';
 import { restrictedOperation } from './operation.ts';
 import { HistoryPath, HistoryQuery } from './schemas.ts';
 
@@ -108,7 +108,7 @@ export async function nameRoutes(app: HttpServer, { reads }: { reads: HistoryRea
       const { field, entity, prefix = '', changedBefore, size = 20 } = request.query;
       const { tenant } = request.params;
       const { restriction } = request.credentials;
-      if (field === 'actor') requireActors(restriction);
+      requireField(request.credentials, field);
       if (field === 'document') {
         const before = changedBefore === undefined ? undefined : firstMillisecondFrom('changedBefore', changedBefore);
         const search = { entity, prefix, changedBefore: before, size, restriction };

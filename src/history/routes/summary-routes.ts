@@ -2,11 +2,13 @@ import { Type } from 'typebox';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json } from '../../http/openapi/answers.ts';
 import { queryInteger } from '../../http/query-parameters.ts';
+import { plainFieldName } from '../../query/written.ts';
 import type { HistoryReads } from '../history-reads.ts';
 import { calendarIn } from '../request-times.ts';
+import type { FacetField } from '../search/count-store.ts';
 import { facetsView } from '../search/facets.ts';
 import { histogramView } from '../search/histogram.ts';
-import { parseOwnQuery, requireActors } from '../search/plan/restriction.ts';
+import { parseOwnQuery, requireField } from '../search/plan/restriction.ts';
 import { type ReadApi, timingOf } from './operation.ts';
 import { HistoryPath, HistoryQuery } from './schemas.ts';
 
@@ -86,33 +88,39 @@ const HistogramAnswer = Type.Object(
   },
 );
 
-const facetFields = [
-  Type.Literal('entity'),
-  Type.Literal('type'),
-  Type.Literal('actor'),
-  Type.Literal('path'),
-] as const;
-
 const FacetsQuery = Type.Object({
   q: properties.q,
-  field: Type.Union([...facetFields], {
-    type: 'string',
-    'x-message': 'field must be one of entity, type, actor, path',
+  field: Type.String({
+    pattern: `^(?:entity|type|actor|actorId|onBehalfOf|path|context\\.[A-Za-z0-9_.]+|context\\."(?:[^"\\\\]|\\\\["\\\\])*")$`,
+    maxLength: 300,
+    description:
+      '`entity`, `type`, `actor`, `actorId`, `onBehalfOf`, `path`, or `context.` and the name of a member, quoted as in `q`.',
+    'x-message': 'field must be one of entity, type, actor, actorId, onBehalfOf, path, context.<name>',
+    examples: ['actor'],
   }),
   size: properties.size,
 });
 
 const FacetsAnswer = Type.Object(
   {
-    field: Type.Union([...facetFields]),
+    field: Type.String(),
     totalElements: entries(
       'Exact: that of the list of changes. The values and `others` add up to it, unless they are paths.',
     ),
     values: Type.Array(
-      Type.Object({ value: Type.String(), count: entries('Entries with this value.') }, { $id: 'FacetValue' }),
+      Type.Object(
+        {
+          value: Type.String(),
+          count: entries('Entries with this value.'),
+          name: Type.Optional(
+            Type.String({ description: 'Of an `actorId`: the latest name among the entries that count.' }),
+          ),
+        },
+        { $id: 'FacetValue' },
+      ),
       { description: 'The values with most entries first. Values with equal counts are in the order of code points.' },
     ),
-    others: entries('Entries with any other value. Of paths: how many other paths these entries have.'),
+    others: entries('Entries with any other value, or none. Of paths: how many other paths these entries have.'),
   },
   {
     $id: 'ChangeFacets',
@@ -180,10 +188,11 @@ export function summaryRoutes(app: HttpServer, { reads }: { reads: HistoryReads 
       },
     },
     async (request, reply) => {
-      const { q = '', field, size = 20 } = request.query;
+      const { q = '', size = 20 } = request.query;
+      const field = plainFieldName(request.query.field) as FacetField;
       const { restriction } = request.credentials;
-      if (field === 'actor') requireActors(restriction);
       const query = parseOwnQuery(q, request.credentials);
+      requireField(request.credentials, field);
       const begun = performance.now();
       const found = await reads.facets(request.params.tenant, query, { field, size, restriction });
       reply.headers(timingOf(found.plan, begun, restriction));

@@ -150,7 +150,14 @@ export async function countSearch(
   return await runSearch(transaction, search, statement);
 }
 
-export type FacetField = 'entity' | 'type' | 'actor' | 'path';
+/** The fields of facets whose values are in the dictionary of actors. */
+const fieldsOfActors = ['actor', 'actorId', 'onBehalfOf'] as const;
+
+export type FacetField = 'entity' | 'type' | (typeof fieldsOfActors)[number] | 'path' | `context.${string}`;
+
+export function isOfActors(field: FacetField): field is (typeof fieldsOfActors)[number] {
+  return fieldsOfActors.some((known) => known === field);
+}
 
 export interface FacetOptions {
   readonly field: FacetField;
@@ -159,6 +166,8 @@ export interface FacetOptions {
 
 export interface FacetValue {
   value: string;
+  /** Of an `actorId`: the latest name among the entries that count. */
+  name?: string;
   count: number;
 }
 
@@ -168,7 +177,7 @@ export async function readFacetValues(
   { parts, search }: { parts: readonly CountedPart[]; search: Search | undefined },
   { field, size }: FacetOptions,
 ): Promise<{ total: number; values: FacetValue[] }> {
-  const key = sql.ref(field === 'actor' ? 'e.actor' : 'e.kind');
+  const key = sql.ref(isOfActors(field) ? 'e.actor' : 'e.kind');
   const byKey = (of: Search) =>
     sql<{ key: number; entries: number }>`select ${key} as key, count(*) as entries ${found(of)} group by 1`;
   const counted = search === undefined ? [] : await runSearch(transaction, search, byKey(search));

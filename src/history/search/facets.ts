@@ -1,13 +1,23 @@
 import { type SqlBool, sql } from 'kysely';
+import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { statementsOf } from '../../postgres/statements.ts';
-import { textOfProjection } from '../../query/json-projection.ts';
+import { projectedText, textOfProjection } from '../../query/json-projection.ts';
 import { nameOfPath } from '../../recording/path-names.ts';
 import type { EntryRow, PlanName } from '../entries/entry-store.ts';
-import { type FacetField, type FacetOptions, type FacetValue, partsInRanges, readFacetValues } from './count-store.ts';
+import {
+  type FacetField,
+  type FacetOptions,
+  type FacetValue,
+  isOfActors,
+  partsInRanges,
+  readFacetValues,
+} from './count-store.ts';
+import type { Actor } from './names/dictionary.ts';
 import { findVisible } from './names/name-store.ts';
 import { readPathNames } from './names/path-name-store.ts';
 import { compareCodePoints, type FindVisible, type NameField } from './names/search-names.ts';
 import { hasNumber } from './path-predicate.ts';
+import { isContextField } from './plan/id-patterns.ts';
 import { planNameOf, planQuery } from './query-plan.ts';
 import type { Search } from './search.ts';
 import { found, isUnderestimated, runSearch } from './search-store.ts';
@@ -26,24 +36,101 @@ export interface Facets {
 export async function readFacets(snapshot: QuerySnapshot, options: FacetOptions): Promise<Facets> {
   const { field, size } = options;
   if (field === 'path') return await readPathFacets(snapshot, size);
-  const split = field === 'actor' ? 'actor' : 'kind';
+  if (isContextField(field)) return await readContextFacets(snapshot, field, size);
+  const split = isOfActors(field) ? 'actor' : 'kind';
   const plan = await planQuery(snapshot, { split, ranges: 1 });
   const parts = partsInRanges(plan.intervals, [snapshot.since], split);
   const { total, values } = await readFacetValues(snapshot, { parts, search: plan.search }, options);
-  const others = values.reduce((left, { count }) => left - count, total);
-  return { plan: planNameOf(plan), field, total, values, others };
+  const others = othersOf(total, values);
+  const named = field === 'actorId' ? await withLatestNames(snapshot, plan.everything, values) : values;
+  return { plan: planNameOf(plan), field, total, values: named, others };
 }
 
 export function countValues(entries: readonly EntryRow[], { field, size }: FacetOptions): Facets {
   const pathsOf = ({ paths }: EntryRow) => [...new Set(Object.keys(JSON.parse(paths)).map(nameOfPath))];
-  const valuesOf = (entry: EntryRow) => (field === 'path' ? pathsOf(entry) : [entry[field] ?? '']);
+  const valuesOf = (entry: EntryRow) => (field === 'path' ? pathsOf(entry) : valuesOfField(entry, field));
   const counts = new Map<string, number>();
   for (const value of entries.flatMap(valuesOf)) counts.set(value, (counts.get(value) ?? 0) + 1);
   const counted = [...counts].map(([value, count]) => ({ value, count }));
   counted.sort((a, b) => b.count - a.count || compareCodePoints(a.value, b.value));
-  const left = counted.slice(size);
-  const others = field === 'path' ? left.length : left.reduce((sum, { count }) => sum + count, 0);
-  return { plan: 'search', field, total: entries.length, values: counted.slice(0, size), others };
+  const values = counted.slice(0, size);
+  const others = field === 'path' ? counted.length - values.length : othersOf(entries.length, values);
+  // The newest entry comes first.
+  const nameOf = (id: string) => entries.find(({ actorId }) => actorId === id)?.actor ?? '';
+  const named = field === 'actorId' ? values.map((of) => ({ ...of, name: nameOf(of.value) })) : values;
+  return { plan: 'search', field, total: entries.length, values: named, others };
+}
+
+function valuesOfField(entry: EntryRow, field: Exclude<FacetField, 'path'>): string[] {
+  // A context is not read with its entry.
+  if (isContextField(field)) throw new Error('contexts are counted by the database');
+  const value = field === 'onBehalfOf' ? entry.onBehalfOfName : entry[field];
+  return value == null ? [] : [value];
+}
+
+function othersOf(total: number, values: readonly FacetValue[]): number {
+  return values.reduce((left, { count }) => left - count, total);
+}
+
+/** Adds to each id the name of its newest entry that the search finds. */
+async function withLatestNames(
+  { transaction, tenant, dictionary }: QuerySnapshot,
+  search: Search,
+  values: readonly FacetValue[],
+): Promise<FacetValue[]> {
+  const ids = new Set(values.map(({ value }) => value));
+  const namesOf = Map.groupBy(
+    dictionary.actors.filter(({ actorId }) => actorId !== undefined && ids.has(actorId)),
+    ({ actorId }) => actorId ?? '',
+  );
+  const renamed = [...namesOf.values()].filter((actors) => new Set(actors.map(({ name }) => name)).size > 1).flat();
+  const latest = renamed.length === 0 ? [] : await newestOf(transaction, tenant, search, renamed);
+  const nameOf = new Map(latest.map(({ id, name }) => [id, name]));
+  return values.map((of) => ({ ...of, name: nameOf.get(of.value) ?? namesOf.get(of.value)?.[0]?.name ?? '' }));
+}
+
+/** The name of the newest entry of each id. */
+async function newestOf(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  search: Search,
+  actors: readonly Actor[],
+): Promise<{ id: string; name: string }[]> {
+  const ofActor = { ...search, condition: sql<SqlBool>`e.actor = of.actor and ${search.condition}` };
+  return await runSearch(
+    transaction,
+    search,
+    sql<{ id: string; name: string }>`
+      select distinct on (a.actor_id) a.actor_id as id, a.name
+        from unnest(${actors.map(({ id }) => id)}::bigint[]) as of (actor)
+        cross join lateral (select e.at, e.sequence ${found(ofActor)} order by e.at desc, e.sequence desc limit 1) as newest
+        join change_actor a on a.tenant = ${tenant} and a.actor = of.actor
+        order by a.actor_id, newest.at desc, newest.sequence desc`,
+  );
+}
+
+async function readContextFacets(snapshot: QuerySnapshot, field: `context.${string}`, size: number): Promise<Facets> {
+  const { search, intervals, everything, scanned } = await planQuery(snapshot);
+  const plan = scanned === undefined && search !== undefined ? 'search' : 'scan';
+  const read = search !== undefined && intervals.length === 0 ? search : everything;
+  const member = sql`change_context_text(e.context, ${projectedText(field.slice('context.'.length))})`;
+  const rows = await runSearch(
+    snapshot.transaction,
+    read,
+    sql<{ total: number; value: string | null; count: number }>`
+      with counted as materialized (select ${member} as value, count(*)::bigint as entries ${found(read)} group by 1)
+      select (select coalesce(sum(entries), 0) from counted)::bigint as total, top.value, top.entries as count
+        from (select) as one
+        left join lateral (
+          select * from counted c where c.value is not null order by c.entries desc, c.value collate "C" limit ${size}
+        ) as top on true
+        order by top.entries desc, top.value collate "C"`,
+  );
+  const total = rows[0]?.total ?? 0;
+  const values = rows.flatMap(({ value, count }) =>
+    value === null ? [] : [{ value: textOfProjection(value), count }],
+  );
+  return { plan, field, total, values, others: othersOf(total, values) };
 }
 
 export function facetsView({ field, total, values, others }: Facets) {

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import type { CommitmentVersion } from '../log/fields.ts';
 import { decodeBase64 } from '../log/note.ts';
 import { hashBytes, hashesOf } from '../log/tiles.ts';
 
@@ -27,6 +28,7 @@ export interface BundleEntry {
   readonly kind: 'entry';
   readonly position: number;
   readonly commitment: Buffer;
+  readonly version: CommitmentVersion;
   readonly related: number;
   readonly paths: number;
   readonly fields: readonly BundleField[];
@@ -61,7 +63,8 @@ export function parseLine(line: Buffer): BundleLine {
   if (has('receiptAt', 'receipt')) {
     return { kind: 'receipt text', position: countOf(members.receiptAt), text: textOf(members.receipt) };
   }
-  if (has('position', 'commitment', 'related', 'paths', 'fields', 'cover')) return entryOf(members);
+  if (has(...entryMembers)) return entryOf(members, 1);
+  if (has(...entryMembers, 'version') && members.version === 2) return entryOf(members, 2);
   if (has('position', 'commitment')) {
     return { kind: 'gone', position: countOf(members.position), commitment: hashOf(members.commitment) };
   }
@@ -80,7 +83,9 @@ export function parseLine(line: Buffer): BundleLine {
   throw malformed();
 }
 
-function entryOf(members: Record<string, unknown>): BundleEntry {
+const entryMembers = ['position', 'commitment', 'related', 'paths', 'fields', 'cover'];
+
+function entryOf(members: Record<string, unknown>, version: CommitmentVersion): BundleEntry {
   const fields = listOf(members.fields).map((field): BundleField => {
     if (typeof field === 'string') return textOf(field);
     if (field === null) return field;
@@ -92,6 +97,7 @@ function entryOf(members: Record<string, unknown>): BundleEntry {
     kind: 'entry',
     position: countOf(members.position),
     commitment: hashOf(members.commitment),
+    version,
     related: countOf(members.related),
     paths: countOf(members.paths),
     fields,

@@ -27,7 +27,7 @@ export function provenEntry(
   withContext: boolean,
 ): BundleEntry {
   const fields = fieldsOf(entry);
-  const { related, paths, texts } = fields;
+  const { version, related, paths, texts } = fields;
   const count = countOfFields(fields);
   const labels = labelsOf(fields);
   const erased = new Map(redaction?.hidden.map((index, place) => [index, hashesOf(redaction.hashes)[place]]));
@@ -47,7 +47,7 @@ export function provenEntry(
     const salt = salts?.[index];
     return { hash: erased.get(index) ?? (salt ? hashField(label, text, salt) : Buffer.alloc(hashBytes)) };
   });
-  return { kind: 'entry', position, commitment, related, paths, fields: lines, cover };
+  return { kind: 'entry', position, commitment, version, related, paths, fields: lines, cover };
 }
 
 function knownSalts(

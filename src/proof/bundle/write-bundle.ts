@@ -13,10 +13,11 @@ function membersOf(line: BundleLine): object {
     case 'receipt text':
       return { receiptAt: line.position, receipt: line.text };
     case 'entry': {
-      const { position, commitment, related, paths, fields, cover } = line;
+      const { position, commitment, version, related, paths, fields, cover } = line;
       return {
         position,
         commitment: textOf(commitment),
+        ...(version === 1 ? {} : { version }),
         related,
         paths,
         fields: fields.map(fieldOf),

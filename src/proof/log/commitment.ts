@@ -1,10 +1,21 @@
-import { countOfFields, type EntryFields, type FieldCounts, type FieldLabel, labelAt } from './fields.ts';
+import {
+  type CommitmentVersion,
+  countOfFields,
+  type EntryFields,
+  type FieldCounts,
+  type FieldLabel,
+  labelAt,
+} from './fields.ts';
 import { saltsBelow } from './salts.ts';
 import { hashBytes, writeHash, writeHmac } from './sha256.ts';
 
-const prefix = 'annals-commitment-v1\n';
+/** Of one length. They tell a field of a later version from the first related item of an earlier one. */
+const prefixes: Readonly<Record<CommitmentVersion, string>> = {
+  1: 'annals-commitment-v1\n',
+  2: 'annals-commitment-v2\n',
+};
 const countBytes = 4;
-const headBytes = prefix.length + 2 * countBytes;
+const headBytes = prefixes[1].length + 2 * countBytes;
 
 /** The commitment to an entry whose fields are known, with their salts grown from a seed. */
 export function commitmentOfEntry(fields: EntryFields, seed: Buffer): Buffer {
@@ -40,8 +51,9 @@ function messageOf(label: FieldLabel, text: string | null): string {
   return text === null ? `${label}\n` : `${label}=${text}`;
 }
 
-function head({ related, paths }: FieldCounts, fields: number): Buffer {
+function head({ version, related, paths }: FieldCounts, fields: number): Buffer {
   const message = Buffer.allocUnsafe(headBytes + fields * hashBytes);
+  const prefix = prefixes[version];
   message.write(prefix, 'latin1');
   message.writeUInt32BE(related, prefix.length);
   message.writeUInt32BE(paths, prefix.length + countBytes);

@@ -57,7 +57,9 @@ export async function readCommitted(
 // Sizes come from the heads of values, so texts that do not fit are not read.
 const entriesStatement = `
 select o.place, o.fits, replace(o.identity::text, '-', '') as identity, o.at, k.type, k.entity, o.entity_id as "entityId",
-       o.name, o.schema_version as "schemaVersion", a.name as actor, o.context, o.marks, o.erased,
+       o.name, o.schema_version as "schemaVersion", a.name as actor, a.actor_id as "actorId",
+       a.behalf_name as "onBehalfOfName", a.behalf_id as "onBehalfOfId",
+       coalesce(o.correlation::text, o.correlation_text) as "correlationId", o.context, o.marks, o.erased,
        case when o.fits then o.related end as related, case when o.fits then o.paths end as paths,
        o.recorded_by as recorder, r.way, r.name as by, r.issuer as iss, r.subject as sub
   from (

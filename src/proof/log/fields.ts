@@ -79,6 +79,10 @@ export interface CommittedEntry {
   readonly name: string | null;
   readonly schemaVersion: string | null;
   readonly actor: string;
+  readonly actorId: string | null;
+  readonly onBehalfOfName: string | null;
+  readonly onBehalfOfId: string | null;
+  readonly correlationId: string | null;
   /** JSON texts, as they are stored. */
   readonly context: string | null;
   readonly recordedBy: string | null;
@@ -87,8 +91,15 @@ export interface CommittedEntry {
   readonly paths: string;
 }
 
-/** The numbers of related items and paths, which determine all labels of a list of fields. */
+/**
+ * Version 2 has four more fields, of who exactly made a change and what belongs together. An entry has it if it has any
+ * of these; else version 1, so that what was sealed before there were such fields stays as it is.
+ */
+export type CommitmentVersion = 1 | 2;
+
+/** The version and the numbers of related items and paths, which determine all labels of a list of fields. */
 export interface FieldCounts {
+  readonly version: CommitmentVersion;
   readonly related: number;
   readonly paths: number;
 }
@@ -111,15 +122,22 @@ const labels = [
   'actor',
   'recordedBy',
   'marks',
+  // from here on of version 2
+  'actorId',
+  'onBehalfOfName',
+  'onBehalfOfId',
+  'correlationId',
 ] as const;
+/** How many of the labels each version has. */
+const labelCounts: Readonly<Record<CommitmentVersion, number>> = { 1: 11, 2: labels.length };
 const relatedLabels = ['relatedEntity', 'relatedEntityId'] as const;
 const pathLabels = ['path', 'before', 'after'] as const;
 
 export type FieldLabel = (typeof labels)[number] | (typeof relatedLabels)[number] | (typeof pathLabels)[number];
 
 /** The number of fields of an entry. */
-export function countOfFields({ related, paths }: FieldCounts): number {
-  return labels.length + relatedLabels.length * related + pathLabels.length * paths;
+export function countOfFields({ version, related, paths }: FieldCounts): number {
+  return labelCounts[version] + relatedLabels.length * related + pathLabels.length * paths;
 }
 
 /** The labels of all fields of an entry, in their order. */
@@ -128,8 +146,8 @@ export function labelsOf(counts: FieldCounts): FieldLabel[] {
 }
 
 /** The label of a field. Throws a RangeError where there is none at that place. */
-export function labelAt({ related, paths }: FieldCounts, index: number): FieldLabel {
-  const relatedPlace = index - labels.length;
+export function labelAt({ version, related, paths }: FieldCounts, index: number): FieldLabel {
+  const relatedPlace = index - labelCounts[version];
   const pathPlace = relatedPlace - relatedLabels.length * related;
   const label =
     relatedPlace < 0
@@ -147,7 +165,10 @@ export function labelAt({ related, paths }: FieldCounts, index: number): FieldLa
 export function fieldsOf(entry: CommittedEntry): EntryFields {
   const related = relatedTexts(entry.related);
   const paths = splitPaths(entry.paths);
+  const who = [entry.actorId, entry.onBehalfOfName, entry.onBehalfOfId, entry.correlationId];
+  const version = who.every((text) => text === null) ? 1 : 2;
   return {
+    version,
     related: related.length / relatedLabels.length,
     paths: paths.length / pathLabels.length,
     texts: [
@@ -162,6 +183,7 @@ export function fieldsOf(entry: CommittedEntry): EntryFields {
       entry.actor,
       entry.recordedBy,
       entry.marks,
+      ...(version === 2 ? who : []),
       ...related,
       ...paths,
     ],

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { int4Array } from '../../postgres/binary-arrays.ts';
 import type { Connection } from '../../postgres/database.ts';
 import type { ChangeType, RelatedItem } from '../../recording/change.ts';
-import { entryColumns } from '../../recording/entry-columns.ts';
+import { correlationColumns, entryColumns } from '../../recording/entry-columns.ts';
 import { isErasedAsSaid } from '../bundle/proven-entry.ts';
 import { type EntryPlace, readCommitted, type StoredEntry } from '../log/entry-store.ts';
 import type { UnknownEntry } from './unknown-entries.ts';
@@ -18,6 +18,8 @@ interface DerivedColumns extends EntryPlace {
   /** The hash of the id, in hexadecimal. */
   readonly document: string;
   readonly numbers: readonly number[];
+  /** The correlation id as a UUID and as any other text, of which an entry has one at most. */
+  readonly correlation: readonly [uuid: string | null, text: string | null];
   /** The rows of related items, each as JSON text: place, hash of the id, entity, id. */
   readonly items: readonly string[];
   /** The types of its related items as its kind has them, by which queries choose what to read: a JSON array. */
@@ -96,9 +98,10 @@ function columnsOf(tenant: string, entries: readonly StoredEntry[]): MadeColumns
     const item = [relatedItem.items[index], document.toString('hex'), relatedItem.entities[index], id];
     items[entry - 1]?.push(JSON.stringify(item));
   }
-  return entries.map((_entry, index) => ({
+  return entries.map((entry, index) => ({
     document: documents[index]?.toString('hex') ?? '',
     numbers: path.ofEntries[index] ?? [],
+    correlation: correlationColumns(entry.correlationId),
     items: items[index] ?? [],
     relatedEntities: kind.relatedEntities[(kinds[index] ?? 0) - 1] ?? '',
   }));
@@ -117,6 +120,7 @@ function itemsOf(related: string | null): readonly RelatedItem[] {
 function isSame(stored: DerivedColumns | undefined, made: MadeColumns | undefined): boolean {
   if (stored === undefined || made === undefined || stored.document !== made.document) return false;
   if (stored.relatedEntities !== made.relatedEntities) return false;
+  if (stored.correlation.some((column, place) => column !== made.correlation[place])) return false;
   return isSameSet(stored.numbers, made.numbers) && isSameSet(stored.items, made.items);
 }
 
@@ -135,6 +139,7 @@ async function readDerived(
   >`
     select e.at, e.sequence, replace(e.document::text, '-', '') as document, k.related_entities as "relatedEntities",
            coalesce(e.path_numbers, '{}') as numbers,
+           json_build_array(e.correlation, e.correlation_text) as correlation,
            (select coalesce(json_agg(json_build_array(r.item, replace(r.document::text, '-', ''), r.entity, r.entity_id)), '[]')
               from change_related r where r.tenant = ${tenant} and r.at = e.at and r.sequence = e.sequence) as items
       from change_entry e

@@ -1,8 +1,7 @@
 import { sql } from 'kysely';
-import { uuidOf } from '../../core/text-hash.ts';
 import type { Connection } from '../../postgres/database.ts';
 import type { Way } from '../../recording/change.ts';
-import { hashOfKind } from '../../recording/entry-columns.ts';
+import { hashOfKind, hashOfStoredActor, type StoredActor } from '../../recording/entry-columns.ts';
 import { numberOfPath, numberOfRest } from '../../recording/path-names.ts';
 import { lookupOfRecorder } from '../../recording/store.ts';
 import { isReplacement } from '../bundle/proven-entry.ts';
@@ -77,18 +76,17 @@ const isKind = ({ lookup, entity, type, related }: NamedKind) =>
   hashOfKind(entity, type, related).toString('hex') === lookup;
 const wordsOfKind = ({ entity, type }: NamedKind) => `the kind ${type} of ${entity}`;
 
-interface NamedActor extends Named {
-  readonly name: string;
-}
+type NamedActor = Named & StoredActor;
 
 async function readActors(db: Connection, tenant: string, after: number): Promise<NamedActor[]> {
   const { rows } = await sql<NamedActor>`
-    select actor as number, replace(lookup::text, '-', '') as lookup, name from change_actor
+    select actor as number, replace(lookup::text, '-', '') as lookup, name, actor_id as "actorId",
+           behalf_name as "onBehalfOfName", behalf_id as "onBehalfOfId" from change_actor
       where tenant = ${tenant} and actor > ${after}::bigint order by actor limit ${rowsAtOnce}::integer`.execute(db);
   return rows;
 }
 
-const isActor = ({ lookup, name }: NamedActor) => uuidOf(name) === lookup;
+const isActor = ({ lookup, ...actor }: NamedActor) => hashOfStoredActor(actor).toString('hex') === lookup;
 const wordsOfActor = ({ name }: NamedActor) => `the actor ${name}`;
 
 interface NamedRecorder extends Named {

@@ -35,10 +35,10 @@ const hiddenAtWill: readonly FieldLabel[] = ['identity', 'context'];
  * committed one.
  */
 export function hiddenFields(entry: BundleEntry): readonly string[] | 'changed' {
-  const { related, paths, fields, cover, commitment } = entry;
-  const count = countOfFields({ related, paths });
+  const { fields, cover, commitment } = entry;
+  const count = countOfFields(entry);
   if (fields.length !== count) return 'changed';
-  const labels = labelsOf({ related, paths });
+  const labels = labelsOf(entry);
   const shown = fields.map((field) => !isHidden(field));
   let salts: (Buffer | null)[];
   try {
@@ -53,7 +53,7 @@ export function hiddenFields(entry: BundleEntry): readonly string[] | 'changed' 
     return label === undefined || !salt ? undefined : hashField(label, field, salt);
   });
   const whole = hashes.filter((hash) => hash !== undefined);
-  if (whole.length !== count || !commitmentOf({ related, paths }, whole).equals(commitment)) return 'changed';
+  if (whole.length !== count || !commitmentOf(entry, whole).equals(commitment)) return 'changed';
   return labels.flatMap((label, index) =>
     shown[index] === true || hiddenAtWill.includes(label) ? [] : [nameOf(label, index, entry)],
   );

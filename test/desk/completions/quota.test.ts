@@ -331,8 +331,11 @@ test('of many reservations that are sent while their leases end, each is either 
     async (reservation) => typeof reservation === 'object' && (await reservation.send()),
   );
   const ending = Array.from({ length: 5 }, async () => {
+    // Waits for no row: five of these and the sends lock them in orders of their own.
     await database.pool.query(
-      'update completion_reservation set expires_at = now() where tenant = $1 and not sent and right(reservation::text, 1) < $2',
+      `update completion_reservation set expires_at = now() where (tenant, reservation) in (
+         select tenant, reservation from completion_reservation
+         where tenant = $1 and not sent and right(reservation::text, 1) < $2 for update skip locked)`,
       [tenant, '8'],
     );
     await quota.state(tenant);

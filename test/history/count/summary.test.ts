@@ -128,7 +128,7 @@ test.each([
 });
 
 test('an unknown facet field is 400, and so is a missing one', async () => {
-  const message = 'field must be one of entity, type, actor, path';
+  const message = 'field must be one of entity, type, actor, actorId, onBehalfOf, path, context.<name>';
   for (const field of ['entityId', '', 'Actor'])
     expect(await ask(`facets?field=${field}`)).toEqual(violation('field', message));
   expect(await ask('facets')).toEqual(violation('field', 'field is required'));

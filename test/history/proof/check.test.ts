@@ -18,7 +18,8 @@ import { countSetBack } from '../../../src/proof/verify/check-store.ts';
 import type { Verdict } from '../../../src/proof/verify/verdicts.ts';
 import { verifyBundle } from '../../../src/proof/verify/verify-bundle.ts';
 import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
-import { hashOfKind } from '../../../src/recording/entry-columns.ts';
+import type { Change } from '../../../src/recording/change.ts';
+import { hashOfKind, hashOfStoredActor, type StoredActor } from '../../../src/recording/entry-columns.ts';
 import { createRecorder, recordChanges } from '../../../src/recording/record-change.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 import { changeOf } from '../../support/server/history.ts';
@@ -50,6 +51,17 @@ beforeAll(async () => {
     await record(tenant, entries);
     await seal(tenant);
   }
+  await createTenant(db, 'people');
+  await createRecorder(
+    db,
+    'people',
+    now,
+  )(
+    // Those without are as all entries of before the columns were.
+    people.map((person, i) => changeOf({ at: now() + i, actor: 'Jane', entityId: `o${i}`, ...person })),
+  );
+  await foldHistory(db, 'people');
+  await seal('people');
   for (const table of tables)
     await sql`create table ${sql.raw(`saved_${table}`)} as table ${sql.raw(table)}`.execute(db);
 });
@@ -58,6 +70,16 @@ afterAll(async () => {
   sealing.signer.newest.close();
   await database.drop();
 });
+
+const uuid = '0190c9a4-7d5e-7c3a-9b1f-3f2a1c0d9e8f';
+const people: Partial<Change>[] = [
+  {},
+  { actorId: 'u-17', correlationId: uuid },
+  { actorId: 'u-17', onBehalfOf: { name: 'Acme', id: 'c-1' }, correlationId: 'req-1' },
+  { onBehalfOf: { name: 'Acme' } },
+  { onBehalfOf: { id: 'c-1' } },
+  { actor: 'Kim', correlationId: 'req-1' },
+];
 
 async function record(tenant: string, count: number, from = 0): Promise<void> {
   const changes = Array.from({ length: count }, (_none, i) =>
@@ -106,10 +128,13 @@ const tables = [
 ] as const;
 
 /** Runs a statement as the database owner, checks, and restores the tables. */
-async function tampered(statement: string): Promise<{ isRight: boolean; wrong: Verdict[]; findings: string[] }> {
+async function tampered(
+  statement: string,
+  tenant = 'acme',
+): Promise<{ isRight: boolean; wrong: Verdict[]; findings: string[] }> {
   await sql.raw(statement).execute(db);
   try {
-    return await check();
+    return await check(tenant);
   } finally {
     const named = tables.filter((table) => statement.includes(table));
     await sql`truncate ${sql.raw(named.join(', '))}`.execute(db);
@@ -199,6 +224,59 @@ test('the check names each entry with any field changed', async () => {
   expect(wrong.map(({ from, to, verdict }) => [whatAt.get(from), to - from, verdict])).toEqual(
     changesOfEntries.map(([what, , verdict = 'CHANGED']) => [what, 0, verdict]),
   );
+});
+
+const ofPeople = (position: number) => `tenant = 'people' and at = ${now() + position - 1}`;
+const setWho = (position: number, set: string) =>
+  `update change_actor set ${set} where tenant = 'people' and actor = (select actor from change_entry where ${ofPeople(position)})`;
+const setEntry = (position: number, set: string) => `update change_entry set ${set} where ${ofPeople(position)}`;
+/** Another person with a right lookup, so that nothing but the commitment tells. */
+const setKnown = (position: number, to: StoredActor) => `
+  ${setWho(
+    position,
+    `name = ${quoted(to.name)}, actor_id = ${quoted(to.actorId)},
+    behalf_name = ${quoted(to.onBehalfOfName)}, behalf_id = ${quoted(to.onBehalfOfId)},
+    lookup = '${hashOfStoredActor(to).toString('hex')}'`,
+  )}`;
+const quoted = (text: string | null) => (text === null ? 'null' : `'${text}'`);
+const who = (actorId: string | null, onBehalfOfName: string | null = null, onBehalfOfId: string | null = null) => ({
+  ...{ name: 'Jane', actorId, onBehalfOfName, onBehalfOfId },
+});
+
+test.each<[string, number, string]>([
+  ['an id where there was none', 1, setKnown(1, who('u-9'))],
+  ['a person on whose behalf, where there was none', 1, setKnown(1, who(null, 'Acme'))],
+  ['a correlation where there was none', 1, setEntry(1, `correlation_text = 'req-1'`)],
+  ['another id', 2, setKnown(2, who('u-18'))],
+  ['no id', 2, setKnown(2, who(null))],
+  ['an id that is empty', 2, setKnown(2, who(''))],
+  ['the id as a name on whose behalf', 2, setKnown(2, who(null, 'u-17'))],
+  ['another correlation', 2, setEntry(2, `correlation = '${otherId}'`)],
+  ['no correlation', 2, setEntry(2, `correlation = null`)],
+  ['a name for the person on whose behalf', 3, setKnown(3, who('u-17', 'Other', 'c-1'))],
+  ['another id of the person on whose behalf', 3, setKnown(3, who('u-17', 'Acme', 'c-2'))],
+  ['the name as the id on whose behalf', 4, setKnown(4, who(null, null, 'Acme'))],
+  ['the id on whose behalf as the name', 5, setKnown(5, who(null, 'c-1'))],
+  ['the id on whose behalf as that of the actor', 5, setKnown(5, who('c-1'))],
+  ['a correlation as a UUID', 6, setEntry(6, `correlation = '${uuid}'`)],
+])('the check names an entry with %s', async (_what, position, statement) => {
+  const { isRight, wrong, findings } = await tampered(statement, 'people');
+  expect({ isRight, wrong }).toMatchObject({
+    isRight: false,
+    wrong: [{ from: position, to: position, verdict: 'CHANGED' }],
+  });
+  expect(findings.filter((finding) => finding.startsWith('Recorders'))).toEqual([]);
+});
+
+test('the check reports a person under the lookup of another, and a correlation that no query finds', async () => {
+  expect(await check('people')).toEqual({ isRight: true, wrong: [], findings: [] });
+  const other = hashOfStoredActor(who('u-18')).toString('hex');
+  const looked = await tampered(setWho(2, `lookup = '${other}'`), 'people');
+  expect(looked).toEqual({ isRight: false, wrong: [], findings: [lookedUp('the actor Jane')] });
+  for (const set of [`correlation = null, correlation_text = '${uuid}'`, `correlation_text = 'req-1'`]) {
+    const hidden = await tampered(setEntry(2, set), 'people');
+    expect(hidden).toEqual({ isRight: false, wrong: [], findings: [derivedOf('1')] });
+  }
 });
 
 test('changing the name of an actor or a kind changes every entry that has it', async () => {

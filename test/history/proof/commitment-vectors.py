@@ -3,6 +3,7 @@
 import base64, hashlib, hmac, json, struct, sys
 
 HEAD = ["identity", "context", "time", "type", "entity", "entityId", "name", "schemaVersion", "actor", "recordedBy", "marks"]
+WHO = ["actorId", "onBehalfOfName", "onBehalfOfId", "correlationId"]
 
 
 def sha256(data):
@@ -28,16 +29,18 @@ def cover(seed, depth, count, hidden, level=0, index=0):
 
 def vector(source):
     entry, seed = source["entry"], bytes.fromhex(source["seed"])
-    labels = HEAD + ["relatedEntity", "relatedEntityId"] * (len(entry["related"]) // 2)
+    version = 2 if any(label in entry for label in WHO) else 1
+    head = HEAD + WHO if version == 2 else HEAD
+    labels = head + ["relatedEntity", "relatedEntityId"] * (len(entry["related"]) // 2)
     labels += ["path", "before", "after"] * (len(entry["paths"]) // 3)
-    texts = [entry.get(label) for label in HEAD] + entry["related"] + entry["paths"]
+    texts = [entry.get(label) for label in head] + entry["related"] + entry["paths"]
     depth = (len(texts) - 1).bit_length()
     hashes = b""
     for index, (label, text) in enumerate(zip(labels, texts)):
         message = label + "\n" if text is None else label + "=" + text
         hashes += hmac.new(node(seed, depth, index), message.encode(), hashlib.sha256).digest()
     counts = struct.pack(">II", len(entry["related"]) // 2, len(entry["paths"]) // 3)
-    commitment = sha256(b"annals-commitment-v1\n" + counts + hashes)
+    commitment = sha256(b"annals-commitment-v%d\n" % version + counts + hashes)
     encoded = base64.b64encode(commitment).decode()
     leaf = "annals-leaf-v1\n%d\n%s\n" % (source["position"], encoded)
     shown = cover(seed, depth, len(texts), [labels.index(label) for label in source["hidden"]])

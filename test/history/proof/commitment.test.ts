@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { commitmentOf, commitmentOfEntry, entryLeaf, hashField } from '../../../src/proof/log/commitment.ts';
 import { countOfFields, type EntryFields, fieldsOf, labelsOf, splitPaths } from '../../../src/proof/log/fields.ts';
 import { newSeed, saltCover, saltsOf } from '../../../src/proof/log/salts.ts';
+import { entryAt } from './made-bundles.ts';
 
 interface Vector {
   position: number;
@@ -24,6 +25,10 @@ interface Vector {
     actor: string;
     recordedBy?: string;
     marks?: string;
+    actorId?: string;
+    onBehalfOfName?: string;
+    onBehalfOfId?: string;
+    correlationId?: string;
     related: (string | null)[];
     paths: (string | null)[];
   };
@@ -69,6 +74,10 @@ function fieldsOfVector({ entry }: Vector): EntryFields {
     name: entry.name ?? null,
     schemaVersion: entry.schemaVersion ?? null,
     actor: entry.actor,
+    actorId: entry.actorId ?? null,
+    onBehalfOfName: entry.onBehalfOfName ?? null,
+    onBehalfOfId: entry.onBehalfOfId ?? null,
+    correlationId: entry.correlationId ?? null,
     recordedBy: entry.recordedBy ?? null,
     marks: entry.marks ?? null,
     related: relatedText(entry.related),
@@ -87,7 +96,7 @@ const shownFields = fc.array(fc.boolean(), { minLength: 11, maxLength: 70 });
 
 describe('the commitment to an entry', () => {
   it('matches the vectors in the documentation', () => {
-    expect(vectors.length).toBeGreaterThan(3);
+    expect(vectors.length).toBeGreaterThan(6);
     for (const vector of vectors) {
       const seed = Buffer.from(vector.seed, 'hex');
       const fields = fieldsOfVector(vector);
@@ -117,13 +126,43 @@ describe('the commitment to an entry', () => {
 
   it('differs with each column that differs', () => {
     const seed = newSeed();
-    const [, vector] = vectors;
-    const { texts, ...counts } = fieldsOfVector(vector as Vector);
-    const changed = texts.flatMap((text, index) =>
-      [null, '', `${text}x`].filter((other) => other !== text).map((other) => texts.with(index, other)),
+    for (const vector of [vectors[1], vectors[4]]) {
+      const { texts, ...counts } = fieldsOfVector(vector as Vector);
+      const changed = texts.flatMap((text, index) =>
+        [null, '', `${text}x`].filter((other) => other !== text).map((other) => texts.with(index, other)),
+      );
+      const made = [texts, ...changed].map((one) => commitmentOfEntry({ ...counts, texts: one }, seed).toString('hex'));
+      expect(new Set(made).size).toBe(made.length);
+    }
+  });
+
+  it('differs between any two ways to fill the fields that an entry may lack', () => {
+    const entry = entryAt(5);
+    const text = fc.constantFrom(null, '', 'a', 'b', 'actorId=a', 'annals');
+    const parts = fc.tuple(text, text, text, text, fc.constantFrom(null, entry.related));
+    const seed = newSeed();
+    const commitmentTo = ([actorId, onBehalfOfName, onBehalfOfId, correlationId, related]: (string | null)[]) => {
+      const filled = { actorId, onBehalfOfName, onBehalfOfId, correlationId, related } as Partial<typeof entry>;
+      return commitmentOfEntry(fieldsOf({ ...entry, ...filled }), seed).toString('hex');
+    };
+    const seen = new Map<string, string>();
+    fc.assert(
+      fc.property(parts, (filled) => {
+        const commitment = commitmentTo(filled);
+        expect(seen.get(commitment) ?? JSON.stringify(filled)).toBe(JSON.stringify(filled));
+        seen.set(commitment, JSON.stringify(filled));
+      }),
+      { numRuns: 500 },
     );
-    const made = [texts, ...changed].map((one) => commitmentOfEntry({ ...counts, texts: one }, seed).toString('hex'));
-    expect(new Set(made).size).toBe(made.length);
+  });
+
+  it('has four fields more only where an entry has one of them', () => {
+    const none = { ...entryAt(5), actorId: null, onBehalfOfName: null, onBehalfOfId: null, correlationId: null };
+    expect(fieldsOf(none)).toMatchObject({ version: 1 });
+    for (const member of ['actorId', 'onBehalfOfName', 'onBehalfOfId', 'correlationId']) {
+      const { version, texts } = fieldsOf({ ...none, [member]: '' });
+      expect([version, texts.length]).toEqual([2, fieldsOf(none).texts.length + 4]);
+    }
   });
 
   it('takes long texts as well as short ones', () => {

@@ -21,6 +21,10 @@ export const entryAt = (position: number): CommittedEntry => ({
   name: position % 3 === 0 ? `Name\u2028${position}` : null,
   schemaVersion: null,
   actor: 'jane',
+  actorId: position % 4 === 0 ? `u-${position % 3}` : null,
+  onBehalfOfName: position % 8 === 0 ? 'Acme Ltd' : null,
+  onBehalfOfId: position % 16 === 0 ? 'c-1' : null,
+  correlationId: position % 9 === 0 ? `req-${position}` : null,
   context: position % 2 === 0 ? '{"ip":"127.0.0.1"}' : null,
   recordedBy: '{"way":"import"}',
   marks: null,
@@ -46,6 +50,7 @@ export function entryOf(
     kind: 'entry',
     position,
     commitment,
+    version: fields.version,
     related: fields.related,
     paths: fields.paths,
     fields: labels.map((label, index) => {

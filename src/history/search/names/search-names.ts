@@ -46,6 +46,18 @@ export async function searchNames(
   return found.slice(0, size);
 }
 
+/** The ids of the actors of whom the id or a name begins with a prefix, ignoring case as `searchNames` does. */
+export async function idsBeginning({ actors }: Pick<Dictionary, 'actors'>, prefix: string): Promise<string[]> {
+  const slice = new TimeSlice();
+  const begins = new RegExp(`^${RegExp.escape(prefix)}`, 'iu');
+  const ids = new Set<string>();
+  for (const [index, { actorId, name }] of actors.entries()) {
+    if (index % 256 === 0 && slice.isDue) await slice.rest();
+    if (actorId !== undefined && (begins.test(actorId) || begins.test(name))) ids.add(actorId);
+  }
+  return [...ids];
+}
+
 /** The first `max` names after a name, in the order of code points. */
 async function firstNames(
   { actors, kinds }: Pick<Dictionary, 'actors' | 'kinds'>,

@@ -69,10 +69,16 @@ function showsField(actors: ShownActors, field: string): boolean {
   return actors === 'all' || !(isActorField(field) || field === 'correlationId');
 }
 
-/** Throws validation_violation if the caller does not see actors. */
-export function requireActors(restriction: Restriction | undefined): void {
-  if (restriction?.actors !== false) return;
-  throw invalidField('field', 'field cannot be actor: this credential does not show actors');
+/**
+ * Throws validation_violation if the caller does not see a field of the entries, and insufficient_scopes for a member
+ * of contexts without the right to read them.
+ */
+export function requireField({ restriction, scopes = [] }: QueryReader, field: string): void {
+  if (isContextField(field) && !(mayReadContext(scopes) && restriction === undefined)) throw insufficientScopes();
+  const { actors = 'all' } = restriction ?? {};
+  if (showsField(actors, field)) return;
+  const hidden = field === 'actor' ? 'actors' : 'more of actors than their names';
+  throw invalidField('field', `field cannot be ${field}: this credential does not show ${hidden}`);
 }
 
 /** The condition on the entity type, if the query shows all entries of a type or none: it has terms on types alone. */

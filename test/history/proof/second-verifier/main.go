@@ -28,6 +28,7 @@ type line struct {
 	Receipt    json.RawMessage
 	Position   int64
 	Commitment string
+	Version    *int
 	Related    *int
 	Paths      *int
 	Fields     []json.RawMessage
@@ -119,11 +120,20 @@ func main() {
 
 // verdict says whether the fields lead to the commitment, and which of them are hidden.
 func verdict(one line, commitment []byte) string {
-	count := 11 + 2**one.Related + 3**one.Paths
+	head := []string{"identity", "context", "time", "type", "entity", "entityId", "name", "schemaVersion", "actor", "recordedBy", "marks"}
+	version := 1
+	if one.Version != nil {
+		version = 2
+		if *one.Version != version {
+			log.Fatal("the version of a commitment is unknown")
+		}
+		head = append(head, "actorId", "onBehalfOfName", "onBehalfOfId", "correlationId")
+	}
+	count := len(head) + 2**one.Related + 3**one.Paths
 	if len(one.Fields) != count {
 		return "changed"
 	}
-	labels := []string{"identity", "context", "time", "type", "entity", "entityId", "name", "schemaVersion", "actor", "recordedBy", "marks"}
+	labels := head
 	for i := 0; i < *one.Related; i++ {
 		labels = append(labels, "relatedEntity", "relatedEntityId")
 	}
@@ -161,7 +171,7 @@ func verdict(one line, commitment []byte) string {
 		hashes[i] = mac.Sum(nil)
 	}
 	whole := sha256.New()
-	whole.Write([]byte("annals-commitment-v1\n"))
+	fmt.Fprintf(whole, "annals-commitment-v%d\n", version)
 	check(binary.Write(whole, binary.BigEndian, uint32(*one.Related)))
 	check(binary.Write(whole, binary.BigEndian, uint32(*one.Paths)))
 	for _, hash := range hashes {
