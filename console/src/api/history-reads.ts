@@ -19,7 +19,19 @@ export interface PathChange {
 
 /** A change entry with its values as they were written. */
 export interface Entry
-  extends Pick<ChangeEntry, 'at' | 'type' | 'entity' | 'entityId' | 'actor' | 'related' | 'recordedBy'> {
+  extends Pick<
+    ChangeEntry,
+    | 'at'
+    | 'type'
+    | 'entity'
+    | 'entityId'
+    | 'actor'
+    | 'actorId'
+    | 'onBehalfOf'
+    | 'correlationId'
+    | 'related'
+    | 'recordedBy'
+  > {
   readonly name: string | undefined;
   readonly schemaVersion: string | undefined;
   readonly paths: ReadonlyMap<string, PathChange>;
@@ -41,12 +53,21 @@ export interface EntryPage {
 /** Bytes of a value in a list; `readEntry` has the whole value. */
 const valueLimit = 256;
 
+interface EntrySearch {
+  readonly q: string;
+  readonly page: number;
+  readonly size: number;
+  /** Whether entries have their context, for those who may read it. */
+  readonly withContext?: boolean;
+}
+
 /** A page of entries, newest first, with the exact total. Long values are cut. */
 export async function readEntries(
-  { q, page, size }: { readonly q: string; readonly page: number; readonly size: number },
+  { withContext = false, ...search }: EntrySearch,
   signal: AbortSignal,
 ): Promise<EntryPage> {
-  const found = await annals().exact.history.list({ q, page, size, ref: true, valueLimit }, { signal });
+  const context = withContext && readsContext() ? true : undefined;
+  const found = await annals().exact.history.list({ ...search, context, ref: true, valueLimit }, { signal });
   const { totalElements, totalPages } = found;
   return { items: found.items.map(entryOf), page: found.page, totalElements, totalPages };
 }

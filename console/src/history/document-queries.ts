@@ -7,7 +7,7 @@ export interface DocumentKey {
   readonly entityId: string;
 }
 
-const atAnyTime = 'occurredAt:>="1970-01-01T00:00:00Z"';
+export const atAnyTime = 'occurredAt:>="1970-01-01T00:00:00Z"';
 
 /** The query for all changes that touched a document: its own, and those that name it as related. */
 export function queryOfTouching(document: DocumentKey): string {

@@ -28,6 +28,7 @@ import {
 } from './document-queries.ts';
 import { EntryDocument } from './entry-document.tsx';
 import { historyOf } from './history-view.ts';
+import { OtherChanges, Who } from './who.tsx';
 import './entry-panel.css';
 
 interface EntryPanelProps {
@@ -171,11 +172,8 @@ function FieldLinks({ field, change: { before, after }, open }: FieldLinksProps)
 }
 
 /** When, who, and what it belongs to, with links to each. */
-function EntryFacts({
-  entry: { at, actor, entity, entityId, name, related, schemaVersion, recordedBy, context },
-}: {
-  readonly entry: Entry;
-}) {
+function EntryFacts({ entry }: { readonly entry: Entry }) {
+  const { at, entity, entityId, name, correlationId, related, schemaVersion, recordedBy, context } = entry;
   return (
     <dl class="facts">
       <dt>When</dt>
@@ -183,10 +181,9 @@ function EntryFacts({
         <Time at={at} />
       </dd>
       <dt>Who</dt>
-      <dd>
-        <Link to={{ path: 'actor', parameters: { name: actor } }}>
-          <Name text={actor} />
-        </Link>
+      <dd class="who">
+        <Who entry={entry} />
+        {correlationId === undefined ? undefined : <OtherChanges correlationId={correlationId} />}
       </dd>
       <dt>Document</dt>
       <dd>

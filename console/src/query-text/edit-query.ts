@@ -53,7 +53,7 @@ export function chosenValues(q: string, field: string): string[] | undefined {
 
 /** The query with exactly these values of a field; with none, without the field. */
 export function withValues(q: string, field: string, values: readonly string[]): string {
-  return withWritten(q, field, values.map(writtenValue));
+  return withWritten(q, field, values.map(writtenText));
 }
 
 /** The same with values as the query language writes them. */
@@ -194,6 +194,16 @@ export function writtenPath(name: string): string {
   if (plainPath.test(name)) return name;
   const pattern = literalSource(name).replaceAll(/(^|\\\.)\\\*(?=\\\.|$)/g, '$1[0-9]+');
   return `~${quoted(`^${pattern}$`)}`;
+}
+
+/**
+ * A text as a value of a field that an entry may lack: bare `exists` and `missing` are conditions.
+ *
+ * @example
+ * writtenText('missing'); // "missing"
+ */
+export function writtenText(text: string): string {
+  return text === 'exists' || text === 'missing' ? quoted(text) : writtenValue(text);
 }
 
 /** Texts that without quotes would be another value, or a condition. */
