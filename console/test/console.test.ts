@@ -21,6 +21,7 @@ import { restrictedTests } from './pages/restricted.ts';
 import { sessionTests } from './pages/session.ts';
 import { subscriptionTests } from './pages/subscriptions.ts';
 import { viewTests } from './pages/views.ts';
+import { whoTests } from './pages/who.ts';
 import { type ConsoleUnderTest, startConsole } from './support/console-under-test.ts';
 
 // One browser and one service for all pages: to start them takes longer than most tests.
@@ -53,6 +54,7 @@ describe('live', () => liveTests(() => started));
 describe('query', () => historyQueryTests(() => started));
 describe('saved views', () => viewTests(() => started));
 describe('entry', () => entryDetailTests(() => started));
+describe('who exactly', () => whoTests(() => started));
 describe('Document', () => documentTests(() => started));
 describe('bringing back', () => bringBackTests(() => started));
 describe('Actor', () => actorTests(() => started));

@@ -1,5 +1,5 @@
 import { type JsonValue, stringifyJson } from '@annals/client/json';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { countEntries, type Entry, type PathChange } from '../api/history-reads.ts';
 import { useRequest } from '../api/requests.ts';
 import { Button } from '../components/buttons.tsx';
@@ -12,7 +12,10 @@ import { timeText } from '../components/times.ts';
 import { ChangeTypeMark, Time } from '../components/values.tsx';
 import { hasFromBound, withTime } from '../query-text/edit-query.ts';
 import { Link, place, setParameters, type Target } from '../router/router.tsx';
+import { EntryGroupItem } from './entry-group-item.tsx';
+import { type EntryGroup, groupEntries, groupsOf, isGrouped } from './entry-groups.ts';
 import { allTime } from './time-choices.ts';
+import { Who } from './who.tsx';
 import './entry-list.css';
 
 interface EntryListProps {
@@ -21,24 +24,61 @@ interface EntryListProps {
   readonly open: string | undefined;
 }
 
-/** Entries by day, newest first. `j` and `k` move, Enter opens the detail at the side. */
+/** Entries by day, newest first. `j` and `k` move, Enter opens the detail at the side, or a group. */
 export function EntryList({ entries, open }: EntryListProps) {
   const list = useRef<HTMLDivElement>(null);
-  useMoveKeys(list, entries, open);
+  useMoveKeys(list, open);
+  const days = daysOf(entries).map(([day, ofDay]) => ({ day, ofDay, groups: groupsOf(ofDay) }));
+  const allGroups = days.flatMap(({ groups }) => groups);
+  const { isGroupOpen, toggle } = useOpenGroups(allGroups, open);
+  const rowsOf = (some: readonly Entry[]) =>
+    some.map((entry) => <EntryRow key={entry.ref} entry={entry} isOpen={entry.ref === open} />);
+  const itemOf = (group: EntryGroup) =>
+    group.correlationId === undefined ? (
+      rowsOf(group.entries)
+    ) : (
+      <EntryGroupItem key={group.key} group={group} isOpen={isGroupOpen(group)} onToggle={() => toggle(group)}>
+        {rowsOf(group.entries)}
+      </EntryGroupItem>
+    );
   return (
-    <div ref={list}>
-      {daysOf(entries).map(([day, ofDay]) => (
+    <div ref={list} class="entry-list">
+      {allGroups.some(({ correlationId }) => correlationId !== undefined) ? <GroupSwitch /> : undefined}
+      {days.map(({ day, ofDay, groups }) => (
         <section key={day} aria-label={day}>
           <h2 class="entry-day">{day}</h2>
-          <ol>
-            {ofDay.map((entry) => (
-              <EntryRow key={entry.ref} entry={entry} isOpen={entry.ref === open} />
-            ))}
-          </ol>
+          <ol>{isGrouped.value ? groups.map(itemOf) : rowsOf(ofDay)}</ol>
         </section>
       ))}
     </div>
   );
+}
+
+/** It lies over the line of the first day, so that nothing moves when it comes. */
+function GroupSwitch() {
+  return (
+    <label class="group-switch" title="Shows the changes of one request or transaction as one line that opens">
+      <input
+        type="checkbox"
+        checked={isGrouped.value}
+        onChange={(event) => groupEntries(event.currentTarget.checked)}
+      />{' '}
+      Group<span class="group-switch-more"> by correlation</span>
+    </label>
+  );
+}
+
+/** Which groups are open: those that the reader has opened, and the one of the entry whose detail is shown. */
+function useOpenGroups(groups: readonly EntryGroup[], open: string | undefined) {
+  const [chosen, setChosen] = useState<ReadonlyMap<string, boolean>>(new Map());
+  const choose = (key: string, opens: boolean) => setChosen((before) => new Map(before).set(key, opens));
+  const current = groups.find(({ entries }) => entries.some(({ ref }) => ref === open))?.key;
+  const isGroupOpen = ({ key }: EntryGroup) => chosen.get(key) ?? key === current;
+  // It stays open when the detail is closed.
+  useEffect(() => {
+    if (current !== undefined && !chosen.has(current)) choose(current, true);
+  }, [current]);
+  return { isGroupOpen, toggle: (group: EntryGroup) => choose(group.key, !isGroupOpen(group)) };
 }
 
 function daysOf(entries: readonly Entry[]): [string, Entry[]][] {
@@ -58,7 +98,7 @@ function detailOf({ ref }: Entry): Target {
 
 function EntryRow({ entry, isOpen }: { readonly entry: Entry; readonly isOpen: boolean }) {
   return (
-    <li class={`entry-row${isOpen ? ' open' : ''}`}>
+    <li class={`entry-row${isOpen ? ' open' : ''}`} data-ref={entry.ref}>
       <Link to={detailOf(entry)} class="entry-link" aria-current={isOpen ? 'true' : undefined}>
         <ChangeTypeMark type={entry.type} short />
         <span class="entry-document">
@@ -70,7 +110,6 @@ function EntryRow({ entry, isOpen }: { readonly entry: Entry; readonly isOpen: b
           </strong>{' '}
           {entry.name === undefined ? undefined : <Name class="muted" text={entry.name} />}
         </span>
-        <Name class="entry-actor" text={entry.actor} />
         <span class="entry-time">
           <Time at={entry.at} detail="clock" />
         </span>
@@ -78,32 +117,36 @@ function EntryRow({ entry, isOpen }: { readonly entry: Entry; readonly isOpen: b
           <PathSummary entry={entry} />
         </span>
       </Link>
+      <span class="entry-actor">
+        <Who entry={entry} />
+      </span>
     </li>
   );
 }
 
-function useMoveKeys(
-  list: { readonly current: HTMLElement | null },
-  entries: readonly Entry[],
-  open: string | undefined,
-): void {
+function useMoveKeys(list: { readonly current: HTMLElement | null }, open: string | undefined): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if ((event.key !== 'j' && event.key !== 'k') || event.ctrlKey || event.metaKey || event.altKey) return;
       if (isField(event.target) || isDialogOpen()) return;
-      const links = [...(list.current?.querySelectorAll<HTMLElement>('.entry-link') ?? [])];
+      const links = [...(list.current?.querySelectorAll<HTMLElement>('.entry-link, .entry-group-toggle') ?? [])];
       const focused = links.findIndex((link) => link.matches(':focus'));
-      const current = focused >= 0 ? focused : entries.findIndex(({ ref }) => ref === open);
+      const current = focused >= 0 ? focused : links.findIndex((link) => open !== undefined && refOf(link) === open);
       const next = Math.min(links.length - 1, Math.max(0, current + (event.key === 'j' ? 1 : -1)));
       links[next]?.focus();
       links[next]?.scrollIntoView({ block: 'nearest' });
       // With the detail open, moving shows the next one.
-      const entry = entries[next];
-      if (open !== undefined && entry !== undefined) setParameters({ entry: entry.ref }, { replace: true });
+      const entry = refOf(links[next]);
+      if (open !== undefined && entry !== undefined) setParameters({ entry }, { replace: true });
     };
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);
-  }, [entries, open]);
+  }, [open]);
+}
+
+/** The ref of the entry of a row; undefined for the heading of a group. */
+function refOf(link: HTMLElement | undefined): string | undefined {
+  return link?.closest<HTMLElement>('.entry-row')?.dataset.ref;
 }
 
 /** Paths that a line has room for. */

@@ -58,7 +58,7 @@ function QueriedHistory({ view, saved, onRefresh }: QueriedHistoryProps) {
   const live = useLive(q);
   const isNewest = page === 1 && view.until === undefined;
   const list = useRequest(`${sent}\n${page}\n${round}`, async (signal) => {
-    const read = () => readEntries({ q: sent, page, size }, signal);
+    const read = () => readEntries({ q: sent, page, size, withContext: true }, signal);
     return isLive.value ? await live.read(read, { isNewest }) : await read();
   });
   const { fault, accepted } = useQueryCheck(list, { q, sent });

@@ -1,4 +1,4 @@
-import { changeOfDocuments, type RelatedItem } from '../../../src/recording/change.ts';
+import { type Change, changeOfDocuments, type RelatedItem } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import type { TestServer } from '../../../test/support/server/server.ts';
 
@@ -14,6 +14,8 @@ export interface RecordedDocument {
   readonly before?: string;
   /** Of each change, as JSON text. */
   readonly context?: string;
+  /** Who exactly, for whom, and what belongs together; of each change. */
+  readonly who?: Pick<Change, 'actorId' | 'onBehalfOf' | 'correlationId'>;
 }
 
 /** Records that a document was written in these versions, one second apart; the last may be undefined, for its deletion. JSON texts. */
@@ -31,7 +33,7 @@ export async function recordLife(
     related = [],
     from = Date.now() - versions.length * 1_000,
   } = document;
-  const { context } = document;
+  const { context, who = {} } = document;
   let { before } = document;
   const changes = versions.flatMap((after, index) => {
     const type = before === undefined ? 'create' : after === undefined ? 'delete' : 'update';
@@ -47,7 +49,7 @@ export async function recordLife(
       after,
     });
     before = after;
-    return change === 'unchanged' ? [] : [context === undefined ? change : { ...change, context }];
+    return change === 'unchanged' ? [] : [{ ...change, ...who, ...(context === undefined ? {} : { context }) }];
   });
   await createRecorder(db, tenant, () => Date.now())(changes);
 }
