@@ -19,7 +19,8 @@ import { runWebhook } from '../delivery/webhooks/run-webhook.ts';
 import { createWebhookTarget } from '../delivery/webhooks/webhook-target.ts';
 import type { MailQueue } from '../desk/mail/service.ts';
 import { changelogDialect } from '../history/search/plan/dialect.ts';
-import { mayReadHistory } from '../http/scopes.ts';
+import { parseSentQuery, usesContext } from '../history/search/plan/restriction.ts';
+import { mayReadContext, mayReadHistory } from '../http/scopes.ts';
 import { parseQuery } from '../query/parse.ts';
 import { fingerprintAt, lastPosition, positionBefore } from '../recording/positions.ts';
 import { readNotificationEmail } from '../tenants/configuration/service.ts';
@@ -90,9 +91,10 @@ export function createDelivery(
     },
     attempts: new Semaphore({ places: maxConcurrentAttempts, name: 'deliveries' }),
     reads: new Semaphore({ places: maxConcurrentReads, name: 'readings for deliveries' }),
-    async mayDeliver(tenant, clientId) {
+    async mayDeliver(tenant, clientId, { readsContext }) {
       const client = await findClient(db, tenant, clientId);
       if (client === undefined || client.revoked) return false;
+      if (readsContext && !mayReadContext(client.scopes)) return false;
       return mayReadHistory(client.scopes) && client.scopes.includes('changelog.subscription_manage');
     },
   });
@@ -103,10 +105,12 @@ export function createDelivery(
 }
 
 function historyToDeliver({ db }: Foundation, { feed }: HistoryServices): HistoryToDeliver {
-  const { readMatches, positionOf, cursorOf, follow } = feed;
+  const { positionOf, cursorOf, follow } = feed;
   return {
-    ...{ readMatches, positionOf, cursorOf, follow },
-    checkQuery: (q) => void parseQuery(q, changelogDialect),
+    ...{ positionOf, cursorOf, follow },
+    readMatches: (tenant, { actors = true, ...request }) => feed.readMatches(tenant, { ...request, actors }),
+    checkQuery: (q, reader) => void parseSentQuery(q, reader),
+    usesContext: (q) => usesContext(parseQuery(q, changelogDialect)),
     positionAt: (tenant, recorded) => positionBefore(db, tenant, recorded),
     fingerprintAt: (tenant, position) => fingerprintAt(db, tenant, position),
     lastPosition: async (tenant) => (await lastPosition(db, tenant)).position,

@@ -1,4 +1,6 @@
 import type { StopSignal } from '../core/stop-signal.ts';
+import type { ShownActors } from '../core/written-restriction.ts';
+import type { Scope } from '../http/scopes.ts';
 
 /** A position of a tenant, 0 before all. Another fingerprint at the same position: the database was restored. */
 export interface ReadingPosition {
@@ -40,6 +42,8 @@ export interface Reading {
 export interface ReadRequest {
   readonly q: string;
   readonly after: ReadingPosition;
+  /** What the texts show of who made the changes. Default: names. */
+  readonly actors?: ShownActors;
   readonly maxItems: number;
   readonly maxPositions?: number;
   readonly maxBytes?: number;
@@ -54,8 +58,13 @@ export type ReadMatches = (tenant: string, request: ReadRequest) => Promise<Read
 /** The history operations that deliveries use; `context/` provides them. */
 export interface HistoryToDeliver {
   readonly readMatches: ReadMatches;
-  /** Throws validation_violation for an invalid query. */
-  checkQuery(q: string): void;
+  /**
+   * Throws validation_violation for an invalid query or a term on what a subscription with these `actors` does not
+   * show, and insufficient_permissions for a term on contexts without a scope that reads them.
+   */
+  checkQuery(q: string, options: { readonly actors: ShownActors; readonly scopes: readonly Scope[] }): void;
+  /** Whether a valid query has a term on the context of changes. */
+  usesContext(q: string): boolean;
   /** Resolves a cursor, `start` or `now`. Throws validation_violation, or cursor_invalid after a restore. */
   positionOf(tenant: string, after: string): Promise<ReadingPosition>;
   cursorOf(tenant: string, position: ReadingPosition): string;

@@ -1,4 +1,5 @@
 import { type TOptional, type TSchema, type TUnsafe, Type } from 'typebox';
+import type { ShownActors } from '../core/written-restriction.ts';
 
 /**
  * A member that clients of the API family send and Annals does not support (contract 3). It may be null, empty or one
@@ -21,6 +22,11 @@ export function unsupportedMember(
     'x-must': instead,
   });
   return Type.Optional(member);
+}
+
+/** What a reader sees of who made changes (`ShownActors`). */
+export function shownActors(description: string) {
+  return Type.Unsafe<ShownActors>({ enum: [false, true, 'all'], 'x-must': 'be false, true or "all"', description });
 }
 
 /** The service's metadata of a document, as clients send it back (contracts 8 and 9). */

@@ -8,7 +8,7 @@ import { parsePointer } from '../core/json/patch-operation.ts';
 export type Faults = Generator<ErrorDetail | undefined, void>;
 
 /** Keywords whose faults are described by `x-must`. */
-const saidInWords: ReadonlySet<string> = new Set(['pattern', 'type', 'not']);
+const saidInWords: ReadonlySet<string> = new Set(['pattern', 'type', 'not', 'enum']);
 
 const unknownMember = 'is not a property that this object can have';
 

@@ -60,15 +60,29 @@ function linkLines({ q, alert, baseUrl }: Pick<AlertContent, 'q' | 'alert' | 'ba
 
 function linesOf(change: DeliveredChange, withValues: boolean): string[] {
   const entry = parseJson(change.text);
-  const actor = shownText(stringOf(memberOf(entry, 'actor')) ?? '', maxName);
   const name = stringOf(memberOf(entry, 'name'));
   const document = `${shownText(change.entity, maxName)} ${shownText(change.entityId, maxName)}`;
   const named = name === undefined ? document : `${document} "${shownText(name, maxName)}"`;
   const paths = memberOf(entry, 'paths');
   const entries = paths === undefined || kindOf(paths) !== 'object' ? [] : entriesOf(paths);
-  const head = `- ${timeText(change.at)} ${change.type} ${named}, by ${actor}`;
+  const head = `- ${timeText(change.at)} ${change.type} ${named}${whoText(entry)}`;
   const more = entries.length > maxPaths ? [`    and ${entries.length - maxPaths} more`] : [];
   return [head, ...entries.slice(0, maxPaths).map(([path, values]) => pathLine(path, withValues && values)), ...more];
+}
+
+/** Who made a change, as far as the subscription shows it. */
+function whoText(entry: JsonNode): string {
+  const actor = stringOf(memberOf(entry, 'actor'));
+  if (actor === undefined) return '';
+  const behalf = memberOf(entry, 'onBehalfOf');
+  const by = personText(actor, stringOf(memberOf(entry, 'actorId')));
+  if (behalf === undefined) return `, by ${by}`;
+  return `, by ${by} on behalf of ${personText(stringOf(memberOf(behalf, 'name')), stringOf(memberOf(behalf, 'id')))}`;
+}
+
+function personText(name: string | undefined, id: string | undefined): string {
+  if (name === undefined) return shownText(id ?? '', maxName);
+  return id === undefined ? shownText(name, maxName) : `${shownText(name, maxName)} (${shownText(id, maxName)})`;
 }
 
 function pathLine(path: string, values: JsonNode | false): string {

@@ -105,7 +105,8 @@ export class DeliveryRun implements Holder {
     return await reads.use(this.tenant, this.signal, () =>
       history.readMatches(this.tenant, {
         ...limits,
-        ...{ q, after, withErasures: this.target.receivesErasures ?? true, signal: this.signal },
+        ...{ q, after, actors: this.document.actors ?? true, signal: this.signal },
+        withErasures: this.target.receivesErasures ?? true,
       }),
     );
   }

@@ -8,6 +8,7 @@ import type { Sealer } from '../../core/sealing.ts';
 import { Stop } from '../../core/stop-signal.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { FindTenants } from '../../postgres/tenants/tenants-with.ts';
+import type { HistoryToDeliver } from '../changes.ts';
 import type { SubscriptionDocument } from '../subscriptions/schemas.ts';
 import { openSecrets, withSecrets } from '../subscriptions/secrets.ts';
 import { activeSubscriptions, stopSubscription } from '../subscriptions/store.ts';
@@ -23,30 +24,45 @@ import {
   release,
 } from './run-store.ts';
 
-/** Whether a client still has the scopes to deliver. */
-type MayDeliver = (tenant: string, clientId: string) => Promise<boolean>;
+/** Whether a client still has the scopes to deliver; `readsContext`: also those that read contexts. */
+type MayDeliver = (tenant: string, clientId: string, options: { readonly readsContext: boolean }) => Promise<boolean>;
 
 /** Tenants per statement. */
 const maxTenants = 200;
 
 /** Pauses the subscriptions of these tenants whose maker lost the required scopes. */
-async function pauseOrphans(db: Database, tenants: readonly string[], mayDeliver: MayDeliver): Promise<void> {
+async function pauseOrphans(
+  { db, history, mayDeliver }: Pick<DispatcherOptions, 'db' | 'history' | 'mayDeliver'>,
+  tenants: readonly string[],
+): Promise<void> {
   for (let first = 0; first < tenants.length; first += maxTenants) {
     const running = await readRunning(db, tenants.slice(first, first + maxTenants));
     const allowed = new Map<string, Promise<boolean>>();
-    for (const { tenant, id, maker } of running) {
-      const may = await allowed.getOrInsertComputed(maker, () => mayDeliver(tenant, maker));
+    for (const { tenant, id, maker, document } of running) {
+      const readsContext = document !== null && usesContext(history, document);
+      const may = await allowed.getOrInsertComputed(`${maker} ${readsContext}`, () =>
+        mayDeliver(tenant, maker, { readsContext }),
+      );
       if (!may) await stopSubscription(db, tenant, id, { state: 'paused', reason: 'maker' });
     }
   }
 }
 
-async function readRunning(
-  db: Database,
-  tenants: readonly string[],
-): Promise<{ tenant: string; id: string; maker: string }[]> {
-  const { rows } = await sql<{ tenant: string; id: string; maker: string }>`
-    select s.tenant, s.id, s.maker
+function usesContext(history: HistoryToDeliver, document: string): boolean {
+  return history.usesContext((JSON.parse(document) as SubscriptionDocument).q);
+}
+
+interface RunningSubscription {
+  readonly tenant: string;
+  readonly id: string;
+  readonly maker: string;
+  /** JSON text; null if its query has no term on contexts. */
+  readonly document: string | null;
+}
+
+async function readRunning(db: Database, tenants: readonly string[]): Promise<RunningSubscription[]> {
+  const { rows } = await sql<RunningSubscription>`
+    select s.tenant, s.id, s.maker, case when strpos(s.document, 'context.') > 0 then s.document end as document
       from subscription s join subscription_state t on t.tenant = s.tenant and t.subscription = s.id
       where s.tenant = any (${tenants}::text[]) and t.state in ('active', 'retrying')`.execute(db);
   return rows;
@@ -185,8 +201,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     if (stop.signal.aborted) onStop();
     const endLease = keepLease(
       async () => {
-        const isValid =
-          (await extendLease(db, holderOf, version)) && (await options.mayDeliver(tenant, subscription.maker));
+        const isValid = (await extendLease(db, holderOf, version)) && (await mayDeliver(tenant, subscription));
         if (!isValid)
           ending.abort(new RunEnded('the subscription was stopped or changed, or another run has its lease'));
       },
@@ -226,9 +241,13 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     wake(tenant);
   }
 
+  async function mayDeliver(tenant: string, { maker, document }: LeasedSubscription): Promise<boolean> {
+    return await options.mayDeliver(tenant, maker, { readsContext: usesContext(history, document) });
+  }
+
   async function deliverLeased(tenant: string, holder: string, subscription: LeasedSubscription, signal: Stop) {
-    if (!(await options.mayDeliver(tenant, subscription.maker))) {
-      await pauseOrphans(db, [tenant], options.mayDeliver);
+    if (!(await mayDeliver(tenant, subscription))) {
+      await pauseOrphans(options, [tenant]);
       return undefined;
     }
     const document = JSON.parse(subscription.document) as SubscriptionDocument;
@@ -270,7 +289,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
         repeat('looking for deliveries', () => poll(findTenants), pollPause),
         repeat(
           'checking the makers of subscriptions',
-          () => pauseOrphans(db, [...followed.keys()], options.mayDeliver),
+          () => pauseOrphans(options, [...followed.keys()]),
           () => rest(makersInterval, stop.signal),
         ),
       ]);

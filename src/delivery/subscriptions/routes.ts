@@ -130,7 +130,9 @@ export async function subscriptionRoutes(
         operationId: 'previewSubscription',
         tags,
         summary: 'Showing what a subscription would have sent in the last day',
-        description: 'Also requires a scope that reads the change history. Nothing is masked: these are the entries.',
+        description:
+          'Also requires a scope that reads the change history. Values are not masked: these are the entries, with what the ' +
+          'subscription shows of who made them.',
         params: SubscriptionPath,
         querystring: PreviewQuery,
         response: { 200: jsonText(Preview, { description: 'The changes of the last day that match.' }) },
@@ -140,7 +142,11 @@ export async function subscriptionRoutes(
       if (!mayReadHistory(request.credentials.scopes)) throw insufficientScopes();
       const { tenant, id } = request.params;
       const { after, limit = 100 } = request.query;
-      const { items, cursor, caughtUp } = await subscriptions.preview(tenant, id, { after, limit });
+      const { items, cursor, caughtUp } = await subscriptions.preview(tenant, id, {
+        after,
+        limit,
+        scopes: request.credentials.scopes,
+      });
       const texts = items.map(({ text }) => text).join(',');
       return await reply.type(jsonType).send(`{"items":[${texts}],"cursor":"${cursor}","caughtUp":${caughtUp}}`);
     },
@@ -267,5 +273,6 @@ function idOf(params: unknown): string {
 /** Receiving changes of the history requires a scope that reads it. */
 function makerOf(credentials: Credentials): Maker {
   if (!mayReadHistory(credentials.scopes)) throw insufficientScopes();
-  return { ...authorOf(credentials), clientId: credentials.clientId };
+  const { clientId, scopes } = credentials;
+  return { ...authorOf(credentials), clientId, scopes };
 }

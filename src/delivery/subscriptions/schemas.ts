@@ -1,6 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { durationPattern } from '../../core/duration.ts';
-import { MetadataInput, shownMetadata } from '../../http/body-members.ts';
+import type { ShownActors } from '../../core/written-restriction.ts';
+import { MetadataInput, shownActors, shownMetadata } from '../../http/body-members.ts';
 import { chosenId, chosenIdInPath, chosenName, TenantName } from '../../http/chosen-id.ts';
 import { listItem } from '../../http/openapi/components.ts';
 import type { TargetMembers } from '../targets/target.ts';
@@ -45,6 +46,10 @@ const inputs = {
       description:
         'Paths whose values are masked in what is sent, also inside of whole values; `*` stands for any characters: `card.*`.',
     },
+  ),
+  actors: shownActors(
+    'What is sent of who made a change. `true` (default): the name of the actor. `all`: also `actorId`, `onBehalfOf` and ' +
+      '`correlationId`, and `q` may have terms on them. `false`: nothing.',
   ),
 };
 
@@ -135,7 +140,7 @@ export type TargetSchemas = readonly [TSchema, ...TSchema[]];
 /** The schemas of subscriptions with these target types. */
 export function subscriptionSchemas([first, ...more]: TargetSchemas) {
   const target = Type.Unsafe<TargetMembers>(more.length === 0 ? first : Type.Union([first, ...more]));
-  const { name, enabled, q, from, maxAge, hide } = inputs;
+  const { name, enabled, q, from, maxAge, hide, actors } = inputs;
   // Accepted in requests and ignored.
   const optionalLive = Object.fromEntries(
     Object.keys(live).map((key) => [key, Type.Optional(Type.Unknown({ readOnly: true }))]),
@@ -149,6 +154,7 @@ export function subscriptionSchemas([first, ...more]: TargetSchemas) {
       from: Type.Optional(from),
       maxAge: Type.Optional(maxAge),
       hide: Type.Optional(hide),
+      actors: Type.Optional(actors),
       target,
       ...(optionalLive as Record<never, TSchema>),
       metadata: Type.Optional(MetadataInput),
@@ -164,6 +170,7 @@ export function subscriptionSchemas([first, ...more]: TargetSchemas) {
       from,
       maxAge: Type.Optional(maxAge),
       hide: Type.Optional(hide),
+      actors: Type.Optional(actors),
       target,
       ...live,
       metadata: Metadata,
@@ -182,6 +189,7 @@ export interface SubscriptionBody {
   readonly from?: string | undefined;
   readonly maxAge?: string | undefined;
   readonly hide?: readonly string[] | undefined;
+  readonly actors?: ShownActors | undefined;
   readonly target: TargetMembers;
   readonly metadata?: Static<typeof MetadataInput> | undefined;
 }
@@ -195,6 +203,8 @@ export interface SubscriptionDocument {
   readonly from: string;
   readonly maxAge?: string | undefined;
   readonly hide?: readonly string[] | undefined;
+  /** Left out: as `true`. */
+  readonly actors?: ShownActors | undefined;
   /** With masks in place of secrets. */
   readonly target: TargetMembers;
   readonly metadata: { readonly version: number; readonly createdAt: string; readonly modifiedAt: string };

@@ -1,4 +1,5 @@
 import { faultOfChosenId } from '../../http/chosen-id.ts';
+import type { Scope } from '../../http/scopes.ts';
 import type { DocumentLists, ListParameters, Page, PageRequest } from '../../pagination/paginator.ts';
 import { notFound } from '../../recording/documents/own-documents.ts';
 import type { Reading } from '../changes.ts';
@@ -13,7 +14,14 @@ export interface Subscriptions extends SubscriptionWrites, SubscriptionControls 
   list(tenant: string, query: ListParameters, options: PageRequest): Promise<Page>;
   attempts(tenant: string, id: string, query: ListParameters, options: PageRequest): Promise<Page>;
   /** The changes that match, since a day ago or after a cursor. */
-  preview(tenant: string, id: string, query: { after?: string | undefined; limit: number }): Promise<Reading>;
+  preview(tenant: string, id: string, query: PreviewRequest): Promise<Reading>;
+}
+
+interface PreviewRequest {
+  readonly after?: string | undefined;
+  readonly limit: number;
+  /** Of the reader. */
+  readonly scopes: readonly Scope[];
 }
 
 /** Milliseconds. */
@@ -38,11 +46,13 @@ export function createSubscriptions(context: SubscriptionContext & { documents: 
       return await documents.page(attemptRows(tenant, id), query, options);
     },
 
-    async preview(tenant, id, { after, limit }) {
+    async preview(tenant, id, { after, limit, scopes }) {
       const { document } = await requireSubscription(db, tenant, id);
+      const { q, actors = true } = document;
+      history.checkQuery(q, { actors, scopes });
       const begin =
         after === undefined ? await history.positionAt(tenant, now() - day) : await history.positionOf(tenant, after);
-      return await history.readMatches(tenant, { q: document.q, after: begin, maxItems: limit });
+      return await history.readMatches(tenant, { q, actors, after: begin, maxItems: limit });
     },
   };
 }

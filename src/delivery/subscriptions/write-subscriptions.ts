@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { AnnalsError, invalidBody } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import type { Author } from '../../http/credentials.ts';
+import type { Scope } from '../../http/scopes.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { projectedJson } from '../../query/json-projection.ts';
 import {
@@ -30,6 +31,7 @@ import {
 /** The client that writes a subscription and whose scopes it needs for as long as it runs. */
 export interface Maker extends Author {
   readonly clientId: string;
+  readonly scopes: readonly Scope[];
 }
 
 type Shown = Readonly<Record<string, string>>;
@@ -68,8 +70,8 @@ export function createSubscriptionWrites(context: SubscriptionContext): Subscrip
     nameOf: (document) => (JSON.parse(document) as SubscriptionDocument).name,
   });
 
-  function refuseFaults(tenant: string, body: SubscriptionBody): void {
-    history.checkQuery(body.q ?? '');
+  function refuseFaults({ tenant, scopes }: Maker, body: SubscriptionBody): void {
+    history.checkQuery(body.q ?? '', { actors: body.actors ?? true, scopes });
     const faults = targetOf(targets, body.target).check(tenant, body.target);
     if (faults.length > 0) throw invalidBody(...faults);
   }
@@ -78,7 +80,7 @@ export function createSubscriptionWrites(context: SubscriptionContext): Subscrip
     async create(maker, body) {
       const { tenant } = maker;
       const { id = randomUUID(), from = 'now', enabled = true } = body;
-      refuseFaults(tenant, body);
+      refuseFaults(maker, body);
       const target = targetOf(targets, body.target);
       const { shown, members } = splitSecrets(target, writable(body.target), undefined);
       const made = target.makeKey?.(body.target);
@@ -113,7 +115,7 @@ export function createSubscriptionWrites(context: SubscriptionContext): Subscrip
       const { tenant } = maker;
       if (body.id !== undefined && body.id !== id)
         throw invalidBody({ field: 'id', message: 'must be that of the path' });
-      refuseFaults(tenant, body);
+      refuseFaults(maker, body);
       await subscriptions.replace(maker, id, (stored) => ({
         version: body.metadata?.version,
         written({ transaction, ...writing }) {
@@ -195,7 +197,17 @@ async function setState(transaction: DatabaseTransaction, tenant: string, id: st
 
 /** The stored document without its metadata. */
 function contentOf(
-  { id, name, enabled = true, q = '', from = 'now', maxAge, hide, target }: SubscriptionBody & { readonly id: string },
+  {
+    id,
+    name,
+    enabled = true,
+    q = '',
+    from = 'now',
+    maxAge,
+    hide,
+    actors,
+    target,
+  }: SubscriptionBody & { readonly id: string },
   { maxAge: defaultMaxAge, defaults }: Target,
 ): Omit<SubscriptionDocument, 'metadata'> {
   const age = maxAge ?? defaultMaxAge;
@@ -204,6 +216,7 @@ function contentOf(
     ...{ id, name, enabled, q, from },
     ...(age !== undefined && { maxAge: age }),
     ...(hide !== undefined && { hide }),
+    ...(actors !== undefined && { actors }),
     target: { type, ...defaults, ...members },
   };
 }

@@ -1,5 +1,6 @@
 import { ofCurrentWork } from '../../core/fairness/work.ts';
 import type { Sealer } from '../../core/sealing.ts';
+import type { ShownActors } from '../../core/written-restriction.ts';
 import type { Restriction } from '../../http/credentials.ts';
 import { cutValues } from './cut-values.ts';
 import { sealRef } from './entry-ref.ts';
@@ -42,12 +43,14 @@ async function permittedOf(
 ): Promise<EntryRow[]> {
   const texts = rows.map((row) => row.paths);
   const paths = await hideValues(texts, hide);
-  return rows.map(({ actor, actorId, onBehalfOfName, onBehalfOfId, correlationId, ...row }, index) => ({
-    ...row,
-    paths: paths[index] ?? '{}',
-    ...(actors && { actor }),
-    ...(actors === 'all' && { actorId, onBehalfOfName, onBehalfOfId, correlationId }),
-  }));
+  return rows.map((row, index) => ({ ...withShownActors(row, actors), paths: paths[index] ?? '{}' }));
+}
+
+/** An entry with what the reader sees of who made it. */
+export function withShownActors(row: EntryRow, actors: ShownActors): EntryRow {
+  if (actors === 'all') return row;
+  const { actor, actorId: _id, onBehalfOfName: _name, onBehalfOfId: _behalf, correlationId: _group, ...rest } = row;
+  return actors && actor !== undefined ? { ...rest, actor } : rest;
 }
 
 /** Only a text that is longer than the limit can have a value that is. */

@@ -2,6 +2,7 @@ import { doWork, requestLimit } from '../../core/fairness/work.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import type { StopSignal } from '../../core/stop-signal.ts';
 import { uuidOf } from '../../core/text-hash.ts';
+import type { ShownActors } from '../../core/written-restriction.ts';
 import type { Query } from '../../query/ast.ts';
 import { parseQuery } from '../../query/parse.ts';
 import { withPlainRegexes } from '../../query/plain-regex.ts';
@@ -18,6 +19,7 @@ import {
 import { sealRef } from '../entries/entry-ref.ts';
 import type { EntryRow } from '../entries/entry-store.ts';
 import { entryText } from '../entries/entry-text.ts';
+import { withShownActors } from '../entries/show-entries.ts';
 import type { DictionaryCache } from '../search/names/dictionary-cache.ts';
 import { changelogDialect } from '../search/plan/dialect.ts';
 import { type HistorySnapshot, inHistorySnapshot, type ReadDependencies } from '../search/snapshot.ts';
@@ -65,6 +67,8 @@ export interface MatchOptions {
    */
   readonly maxBytes?: number;
   readonly withContext?: boolean;
+  /** What the items show of who made the changes. Default: all. */
+  readonly actors?: ShownActors | undefined;
   /** Whether each receipt of an erasure is an item, whatever `q` says. */
   readonly withErasures?: boolean;
   /** Cancels the call. Default: the call belongs to the current work. */
@@ -106,7 +110,7 @@ export function createFeedReads({ sealer, now, dictionaries, ...dependencies }: 
 
   async function read(tenant: string, query: Query, options: MatchOptions): Promise<Matches> {
     const { after, maxItems, maxPositions = maxPlaces, maxBytes = defaultMaxBytes } = options;
-    const { withContext = false, withErasures = false } = options;
+    const { withContext = false, withErasures = false, actors = 'all' } = options;
     const last = await lastPosition(db, tenant);
     if (last.position === after.position && last.fingerprint === after.fingerprint) {
       return { items: [], reached: after, cursor: cursorOf(tenant, after), caughtUp: true, expired: 0 };
@@ -143,7 +147,9 @@ export function createFeedReads({ sealer, now, dictionaries, ...dependencies }: 
         for (const place of fitting) {
           const erasure = erasures.get(place.position);
           const item =
-            erasure === undefined ? itemOf(tenant, place, remaining.next().value) : erasureOf(tenant, place, erasure);
+            erasure === undefined
+              ? itemOf(tenant, place, remaining.next().value, actors)
+              : erasureOf(tenant, place, erasure);
           items.push(item);
           room -= Buffer.byteLength(item.text);
         }
@@ -163,9 +169,11 @@ export function createFeedReads({ sealer, now, dictionaries, ...dependencies }: 
     tenant: string,
     { position, fingerprint, recorded }: PlaceOfPosition,
     row: EntryRow | undefined,
+    actors: ShownActors,
   ): FeedItem {
-    if (row?.identity === undefined) throw new Error('an entry was read without its identity');
-    const { at, type, entity, entityId, identity, ...rest } = row;
+    if (row === undefined) throw new Error('an entry of a place was not read');
+    const { at, type, entity, entityId, identity, ...rest } = withShownActors(row, actors);
+    if (identity === undefined) throw new Error('an entry was read without its identity');
     const cursor = cursorOf(tenant, { position, fingerprint });
     const ref = sealRef(sealer, tenant, { at, identity });
     const text = entryText({ ...rest, at, type, entity, entityId, ref, position, cursor });

@@ -83,3 +83,19 @@ test('a sample where e-mails wait is a failure that says why', async () => {
   const outcome = await target.test({ ...sending, target: { type: 'email', to: 'jane@shop.example' } });
   expect(outcome).toEqual({ outcome: 'failed', error: expect.stringContaining('SMTP_URL') });
 });
+
+test('an alert names who made a change as far as its subscription shows it', () => {
+  const by = (who: object) => {
+    const [change] = [deliveredChange(1)];
+    const { actor: _name, ...entry } = JSON.parse(change.text) as Record<string, unknown>;
+    return /update product p-1.*/.exec(
+      tell({ changes: [{ ...change, text: JSON.stringify({ ...entry, ...who }) }] }).text,
+    )?.[0];
+  };
+  const actor = 'Jane Doe';
+  expect(by({})).toBe('update product p-1');
+  expect(by({ actor, actorId: 'u-17' })).toBe('update product p-1, by Jane Doe (u-17)');
+  const acme = by({ actor, actorId: 'u-17', onBehalfOf: { name: 'Acme Ltd', id: 'c-1' } });
+  expect(acme).toBe('update product p-1, by Jane Doe (u-17) on behalf of Acme Ltd (c-1)');
+  expect(by({ actor, onBehalfOf: { id: 'c-1\r\nx' } })).toBe('update product p-1, by Jane Doe on behalf of c-1 x');
+});

@@ -51,17 +51,30 @@ export function parseOwnQuery(q: string, { restriction, scopes = [] }: QueryRead
   return query;
 }
 
+/**
+ * The query of a subscription, which sends what it finds to a target that sees `actors` of it. Throws QueryError for a
+ * term on what the target does not see, and insufficient_scopes for a term on contexts without the right to read them.
+ */
+export function parseSentQuery(
+  q: string,
+  { actors, scopes }: { readonly actors: ShownActors; readonly scopes: readonly Scope[] },
+): Query {
+  const query = parseVisible(q, actors, 'subscription');
+  if (!mayReadContext(scopes) && usesContext(query)) throw insufficientScopes();
+  return query;
+}
+
 /** Whether a term is on a member of the context. */
 export function usesContext(query: Query): boolean {
   return termsOf(query).some(({ field }) => isContextField(field));
 }
 
-function parseVisible(q: string, actors: ShownActors): Query {
+function parseVisible(q: string, actors: ShownActors, reader: 'credential' | 'subscription' = 'credential'): Query {
   const query = parseQuery(q, changelogDialect);
   const term = termsOf(query).find(({ field }) => !showsField(actors, field));
   if (term === undefined) return query;
   const shown = term.field === 'actor' ? 'actors' : 'more of actors than their names: it would need actors: all';
-  throw new QueryError(term.position, `no term on ${term.field}: this credential does not show ${shown}`);
+  throw new QueryError(term.position, `no term on ${term.field}: this ${reader} does not show ${shown}`);
 }
 
 function showsField(actors: ShownActors, field: string): boolean {
