@@ -46,10 +46,16 @@ export interface Credentials {
 export interface Author extends Pick<Credentials, 'tenant' | 'person'> {
   /** As in change entries. */
   readonly actor: string;
+  /** The id of the person, the key or the client. */
+  readonly actorId?: string | undefined;
+  /** The id of the request. */
+  readonly correlationId?: string | undefined;
 }
 
-export function authorOf({ tenant, clientName: actor, person }: Credentials): Author {
-  return { tenant, actor, person };
+/** The author of a request. */
+export function authorOf({ credentials, id }: Pick<FastifyRequest, 'credentials' | 'id'>): Author {
+  const { tenant, clientId, clientName: actor, person } = credentials;
+  return { tenant, actor, actorId: person?.subject ?? clientId, correlationId: id, person };
 }
 
 /**

@@ -6,7 +6,7 @@ import { preparedChange, type TextChange } from './prepared-change.ts';
 import { recordChange } from './record-change.ts';
 
 /** A document's change: a create without `before`, a delete without `after`. */
-export interface RecordedDocument extends Omit<TextChange, 'type' | 'actor' | 'entity'> {
+export interface RecordedDocument extends Omit<TextChange, 'type' | 'actor' | 'actorId' | 'correlationId' | 'entity'> {
   /** Erasures search the entries of these entity types. */
   readonly entity: OwnEntity | { readonly customType: string };
   /** Paths of replaced secrets. Both documents show the mask there, so the comparison alone would miss the change. */
@@ -23,13 +23,13 @@ export interface RecordedDocument extends Omit<TextChange, 'type' | 'actor' | 'e
  */
 export async function recordDocumentChange(
   transaction: DatabaseTransaction,
-  { tenant, actor, person }: Author,
+  { tenant, actor, actorId, correlationId, person }: Author,
   { replacedSecrets = [], entity: own, ...document }: RecordedDocument,
 ): Promise<void> {
   const { before, after, at } = document;
   const entity = typeof own === 'string' ? own : own.customType;
   const type = before === undefined ? 'create' : after === undefined ? 'delete' : 'update';
-  const change = await preparedChange({ ...document, entity, type, actor });
+  const change = await preparedChange({ ...document, entity, type, actor, actorId, correlationId });
   if (change === 'unchanged') return;
   const paths = replacedSecrets.reduce(withMaskedPath, change.paths);
   await recordChange(transaction, tenant, { ...change, paths }, at, person);

@@ -1,5 +1,6 @@
+import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { authorOf, type Credentials } from '../../http/credentials.ts';
+import { authorOf } from '../../http/credentials.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { optionalBody } from '../../http/json-body.ts';
 import { json, jsonText, jsonType, noContent } from '../../http/openapi/answers.ts';
@@ -74,7 +75,7 @@ export async function subscriptionRoutes(
     },
     async (request, reply) => {
       const { tenant } = request.params;
-      const created = await subscriptions.create(makerOf(request.credentials), request.body);
+      const created = await subscriptions.create(makerOf(request), request.body);
       return await reply.code(201).header('location', `/changelog/${tenant}/subscriptions/${created.id}`).send(created);
     },
   );
@@ -98,7 +99,7 @@ export async function subscriptionRoutes(
       replacesOnly: true,
       async put({ params, request }) {
         const body = request.body as Parameters<Subscriptions['replace']>[2];
-        await subscriptions.replace(makerOf(request.credentials), params.id, body);
+        await subscriptions.replace(makerOf(request), params.id, body);
         return 'replaced';
       },
     },
@@ -203,7 +204,7 @@ function actionRoutes(app: HttpServer, subscriptions: Subscriptions): void {
       },
     },
     async (request, reply) => {
-      makerOf(request.credentials);
+      makerOf(request);
       const { tenant, id } = request.params;
       await subscriptions.resume(tenant, id, request.body.from);
       return await reply.code(204).send();
@@ -226,7 +227,7 @@ function actionRoutes(app: HttpServer, subscriptions: Subscriptions): void {
       },
     },
     async (request, reply) => {
-      makerOf(request.credentials);
+      makerOf(request);
       const { tenant, id } = request.params;
       await subscriptions.replay(tenant, id, request.body);
       return await reply.code(204).send();
@@ -245,7 +246,7 @@ function actionRoutes(app: HttpServer, subscriptions: Subscriptions): void {
         response: { 200: json(RotatedKey, { description: 'The new key, which is shown this once.' }) },
       },
     },
-    async ({ params: { id }, credentials }) => await subscriptions.rotate(authorOf(credentials), id),
+    async (request) => await subscriptions.rotate(authorOf(request), request.params.id),
   );
 
   app.delete(
@@ -271,8 +272,8 @@ function idOf(params: unknown): string {
 }
 
 /** Receiving changes of the history requires a scope that reads it. */
-function makerOf(credentials: Credentials): Maker {
-  if (!mayReadHistory(credentials.scopes)) throw insufficientScopes();
-  const { clientId, scopes } = credentials;
-  return { ...authorOf(credentials), clientId, scopes };
+function makerOf(request: Pick<FastifyRequest, 'credentials' | 'id'>): Maker {
+  const { scopes, clientId } = request.credentials;
+  if (!mayReadHistory(scopes)) throw insufficientScopes();
+  return { ...authorOf(request), clientId, scopes };
 }

@@ -76,7 +76,7 @@ async function agentRoutes(app: HttpServer, options: AgentRoutesOptions): Promis
     },
     async (request, reply) => {
       const { id } = request.params;
-      await own.patch(authorOf(request.credentials), id, request.bodyText);
+      await own.patch(authorOf(request), id, request.bodyText);
       return await reply.code(204).send();
     },
   );

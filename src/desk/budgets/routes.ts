@@ -47,7 +47,7 @@ export async function budgetRoutes(
     },
     async (request, reply) => {
       const { tenant } = request.params;
-      const id = await budgets.create(authorOf(request.credentials), request.body);
+      const id = await budgets.create(authorOf(request), request.body);
       return await reply.code(201).header('location', `/usage/${tenant}/budgets/${id}`).send({ id });
     },
   );

@@ -42,7 +42,7 @@ export async function savedViewRoutes(
     },
     async (request, reply) => {
       const { tenant } = request.params;
-      const id = await savedViews.create(authorOf(request.credentials), request.body);
+      const id = await savedViews.create(authorOf(request), request.body);
       return await reply.code(201).header('location', `/changelog/${tenant}/views/${id}`).send({ id });
     },
   );

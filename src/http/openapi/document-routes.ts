@@ -60,7 +60,7 @@ export function documentRoutes<Params extends TSchema>(app: HttpServer, document
   const called = (request: FastifyRequest): DocumentCall<Params> => ({
     params: request.params as Static<Params>,
     request,
-    author: authorOf(request.credentials),
+    author: authorOf(request),
   });
   const a = /^[aeiou]/.test(singular) ? 'an' : 'a';
 

@@ -64,7 +64,7 @@ export async function configurationRoutes(
     async (request, reply) => {
       const values = await sentValues(request.bodyText);
       const sent = request.body.map((item, index) => ({ ...item, ...valueAt(values, index) }));
-      const items = await configuration.create(authorOf(request.credentials), sent);
+      const items = await configuration.create(authorOf(request), sent);
       return await reply
         .code(201)
         .type(jsonType)
@@ -109,7 +109,7 @@ export async function configurationRoutes(
         throw invalidBody({ field: 'key', message: 'must be the key of the path' });
       }
       const sent = { ...request.body, ...valueAt(await sentValues(request.bodyText), 0) };
-      const item = await configuration.replace(authorOf(request.credentials), key, sent);
+      const item = await configuration.replace(authorOf(request), key, sent);
       return await reply.type(jsonType).send(viewOf(item));
     },
   );

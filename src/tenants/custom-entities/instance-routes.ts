@@ -55,7 +55,7 @@ export async function instanceRoutes(
     },
     async (request, reply) => {
       const { tenant, type } = request.params;
-      const author = authorOf(request.credentials);
+      const author = authorOf(request);
       const id = await instances.create(author, type, textAlone(request));
       const location = `/schema/${tenant}/custom-entities/${type}/instances/${encodeURIComponent(id)}`;
       return await reply.code(201).header('location', location).send({ id });
@@ -105,7 +105,7 @@ export async function instanceRoutes(
     },
     async (request, reply) => {
       const { type, id } = request.params;
-      await instances.patch(authorOf(request.credentials), type, id, textAlone(request) || 'null');
+      await instances.patch(authorOf(request), type, id, textAlone(request) || 'null');
       return await reply.code(204).send();
     },
   );

@@ -64,7 +64,7 @@ async function typeRoutes(
     },
     async (request, reply) => {
       const { tenant } = request.params;
-      const id = await types.create(authorOf(request.credentials), request.bodyText);
+      const id = await types.create(authorOf(request), request.bodyText);
       return await reply.code(201).header('location', `/schema/${tenant}/custom-entities/${id}`).send({ id });
     },
   );

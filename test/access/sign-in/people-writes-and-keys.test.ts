@@ -100,14 +100,19 @@ const recordNothing = [
   'streamCompletion',
 ];
 
-async function send(browser: Browser, path: string, method: string, body: unknown): Promise<string> {
+async function send(
+  browser: Browser,
+  path: string,
+  method: string,
+  body: unknown,
+): Promise<{ text: string; requestId: string | null }> {
   const answer = await browser.call(`/console/api${path}`, {
     method,
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
   const text = await answer.text();
   expect([method, path, answer.status, text]).toEqual([method, path, expect.toSatisfy(isSuccess), text]);
-  return text;
+  return { text, requestId: answer.headers.get('x-request-id') };
 }
 
 const isSuccess = (status: number) => status >= 200 && status < 300;
@@ -116,7 +121,9 @@ const isSuccess = (status: number) => status >= 200 && status < 300;
 async function recorded(token: string) {
   const path = '/changelog/acme/changelogs?size=100&context=true';
   const answer = await people.server.call(path, { token });
-  const { items } = (await answer.json()) as { items: { actor: string; recordedBy: object }[] };
+  const { items } = (await answer.json()) as {
+    items: { actor: string; actorId?: string; correlationId?: string; recordedBy: object }[];
+  };
   return items;
 }
 
@@ -133,7 +140,7 @@ test('a person who chats is known to the agent, which reads the history for them
   run.mockRestore();
 });
 
-test('whatever a person writes bears their name, and recordedBy holds what the provider knows them by', async () => {
+test('whatever a person writes bears their name, their id and that of the request', async () => {
   const { server, provider } = people;
   const { paths } = JSON.parse(server.app.openApiText()) as {
     paths: Record<string, Record<string, { operationId?: string }>>;
@@ -147,17 +154,20 @@ test('whatever a person writes bears their name, and recordedBy holds what the p
 
   const { browser } = await people.signIn();
   let made = '';
+  const requests: (string | null)[] = [];
   for (const place of writes('').keys()) {
     const [operation, method, path, body] = writes(made)[place] ?? [];
-    const text = await send(browser, path ?? '', method ?? '', body);
+    const { text, requestId } = await send(browser, path ?? '', method ?? '', body);
+    requests.unshift(requestId);
     if (operation === 'createView' || operation === 'createSubscription') made = JSON.parse(text).id;
   }
   const token = await server.token('acme', { scope: scopes.join(' ') });
   const shown = await recorded(token);
   const by = { way: 'service', iss: provider.issuer, sub: 'u-1 "quoted"' };
-  expect(shown.map(({ actor, recordedBy }) => ({ actor, recordedBy }))).toEqual(
-    writes('').map(() => ({ actor: 'Jane Doe', recordedBy: by })),
-  );
+  expect(
+    shown.map(({ actor, actorId, correlationId, recordedBy }) => ({ actor, actorId, correlationId, recordedBy })),
+  ).toEqual(requests.map((correlationId) => ({ actor: 'Jane Doe', actorId: by.sub, correlationId, recordedBy: by })));
+  expect(new Set(requests).size).toBe(requests.length);
   const call: Call = (path, init = {}) => server.call(path, { token, ...init });
   for (const [format, text] of [
     ['NDJSON', JSON.stringify(by)],
@@ -168,12 +178,12 @@ test('whatever a person writes bears their name, and recordedBy holds what the p
     expect((await contentOf(call, 'acme', job)).split(text)).toHaveLength(writes('').length + 1);
   }
 
-  // A client's write is recorded as the service's, and without the context no person is shown.
+  // A client's write is recorded as the service's, and without the context no provider of people is shown.
   const answer = await server.call(configuration, { token, json: [{ key: 'by a client', value: 1 }] });
   expect(answer.status).toBe(201);
   expect((await recorded(token))[0]?.recordedBy).toEqual({ way: 'service' });
   const plain = await server.call('/changelog/acme/changelogs?size=100', { token });
-  expect(await plain.text()).not.toContain('u-1');
+  expect(await plain.text()).not.toContain(provider.issuer);
 
   // The list of recorders has the service once, however many people write, folded or not.
   const ways = async () =>
