@@ -12,6 +12,8 @@ import {
   path,
   value,
 } from '../../clients/typescript/src/query/index.ts';
+import { changeOfDocuments } from '../../src/recording/change.ts';
+import { createRecorder } from '../../src/recording/record-change.ts';
 import { closeAfterAll } from '../support/close-after-all.ts';
 import { startTestServer } from '../support/server/server.ts';
 import { collect } from './collect.ts';
@@ -99,5 +101,32 @@ test('a window is set beside an or', async () => {
   const either = or(and(entity('SHELF'), changeType('create')), actor('nobody'));
   expect(await annals.history.list({ q: and(either, occurredAt.from(new Date(0))) })).toMatchObject({
     totalElements: 7,
+  });
+});
+
+test('a person has all names beside the id, and is counted once', async () => {
+  const changes = ['Jane Doe', 'Jane Smith'].map((name, index) => {
+    const change = changeOfDocuments({
+      type: 'create',
+      entity: 'badge',
+      entityId: `b-${index}`,
+      actor: name,
+      related: [],
+      at: Date.now() + index - 10,
+      before: undefined,
+      after: '{}',
+    });
+    if (change === 'unchanged') throw new Error('A creation is a change.');
+    return { ...change, actorId: 'u-17', context: '{"ip":"203.0.113.7"}' };
+  });
+  await createRecorder(server.context.db, 'acme', () => Date.now())(changes);
+  const { items, total } = await annals.actors.list({ prefix: 'JANE S', total: true });
+  expect({ total, items }).toMatchObject({ total: 1, items: [{ actorId: 'u-17', changes: 2 }] });
+  expect(items[0]?.names.map(({ name }) => name)).toEqual(['Jane Smith', 'Jane Doe']);
+  expect(await annals.history.facets({ q: entity('badge'), field: 'actorId' })).toMatchObject({
+    values: [{ value: 'u-17', name: 'Jane Smith', count: 2 }],
+  });
+  expect(await annals.history.facets({ q: entity('badge'), field: 'context.ip' })).toMatchObject({
+    values: [{ value: '203.0.113.7', count: 2 }],
   });
 });

@@ -3,6 +3,7 @@ import type { Steps } from './json/steps.ts';
 import type { HistoryAnswer, HistoryAnswers } from './pages/history-page.ts';
 import { Recorder, type RecorderOptions } from './recorder/recorder.ts';
 import { Accesses } from './resources/accesses.ts';
+import { Actors } from './resources/actors.ts';
 import { Agents } from './resources/agents.ts';
 import { Budgets } from './resources/budgets.ts';
 import { Chat } from './resources/chat.ts';
@@ -72,6 +73,7 @@ export type AnnalsOptions = WithClient | WithToken;
  */
 export class Annals {
   readonly history: History;
+  readonly actors: Actors;
   readonly views: Views;
   readonly subscriptions: Subscriptions;
   readonly budgets: Budgets;
@@ -111,6 +113,7 @@ export class Annals {
     this.#transport = transport;
     this.#tenant = tenant;
     this.history = new History(transport, tenant, plainHistory);
+    this.actors = new Actors(transport, tenant);
     this.views = new Views(transport, tenant);
     this.subscriptions = new Subscriptions(transport, tenant);
     this.budgets = new Budgets(transport, tenant);

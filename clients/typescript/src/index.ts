@@ -10,6 +10,7 @@ export type { HistoryPage, HistoryParameters } from './pages/history-page.ts';
 export type { Page, Walk } from './pages/walk.ts';
 export type { NewChange } from './recorder/change-line.ts';
 export type { Recorder, RecorderCounts, RecorderOptions } from './recorder/recorder.ts';
+export type { ActorParameters } from './resources/actors.ts';
 export type { AgentPatchOperation } from './resources/agents.ts';
 export type { AnswerStream } from './resources/answer-stream.ts';
 export type { ChatMessage, ChatStream } from './resources/chat.ts';

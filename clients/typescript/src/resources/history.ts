@@ -28,7 +28,8 @@ export interface HistogramParameters {
 
 export interface FacetParameters {
   readonly q?: Filter | undefined;
-  readonly field: 'entity' | 'type' | 'actor' | 'path';
+  /** A member of the context as in `q`: `context.ip`. */
+  readonly field: 'entity' | 'type' | 'actor' | 'actorId' | 'onBehalfOf' | 'path' | `context.${string}`;
   /** Values: 1 to 100; left out: 20. */
   readonly size?: number | undefined;
 }
