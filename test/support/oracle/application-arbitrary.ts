@@ -423,7 +423,8 @@ const settings = [
   'set local row_security = off',
   `set local plpgsql.extra_errors = 'all'`,
   'set local standard_conforming_strings = off',
-  `select set_config('annals.actor', repeat('x', 20000), true), set_config('annals.context', '{"ip":', true)`,
+  `select set_config('annals.actor', repeat('x', 50000), true), set_config('annals.context', '{"ip":', true)`,
+  `select set_config('annals.who', repeat('{', 100000), true), pg_logical_emit_message(true, 'annals.who', '{"actor":')`,
   'set local jit_above_cost = 0',
   'set local enable_nestloop = off',
 ];
@@ -516,7 +517,13 @@ function statementOf(of: Table, all: readonly Table[], kind: (typeof kinds)[numb
         `alter table ${target} attach partition ${part} for values in (4, 5)`,
       ]);
     }
-    case 'actor':
-      return `select set_config('annals.actor', 'Ada', true)`;
+    case 'actor': {
+      const who = random.pick([`'{"actor": "Ada", "actorId": "u-1"}'`, `'{"actor": "\\ud800"}'`, `'[1'`]);
+      return random.pick([
+        `select set_config('annals.actor', 'Ada', true)`,
+        `select set_config('annals.who', ${who}, true)`,
+        `select from pg_logical_emit_message(true, 'annals.who', ${who})`,
+      ]);
+    }
   }
 }
