@@ -1,5 +1,5 @@
 import { elementsOf, membersOf, objectText, stringOf } from '../../core/json/members.ts';
-import { parseJson, parseObject } from '../../core/json/parse.ts';
+import { maximumImportDepth, parseJson, parseObject } from '../../core/json/parse.ts';
 import { type JsonNode, JsonSyntaxError } from '../../core/json/tape.ts';
 import { compactText, sourceText } from '../../core/json/text.ts';
 import type { ChangeType } from '../change.ts';
@@ -24,16 +24,39 @@ export function rejectedRowText(table: TableMapping, row: RowChange): string {
     ['at', String(row.at)],
     ['identity', JSON.stringify(Buffer.from(row.identity).toString('hex'))],
     ['primaryKey', row.primaryKey && JSON.stringify(row.primaryKey)],
-    ['actor', row.who?.actor && JSON.stringify(row.who.actor)],
-    ['actorId', row.who?.actorId && JSON.stringify(row.who.actorId)],
-    ['onBehalfOf', row.who?.onBehalfOf && JSON.stringify(row.who.onBehalfOf)],
-    ['correlationId', row.correlationId && JSON.stringify(row.correlationId)],
-    ['derivedCorrelationId', row.derivedCorrelationId && JSON.stringify(row.derivedCorrelationId)],
-    ['context', context || undefined],
+    ...factMembers({ ...row, context: context || undefined }),
     ['before', before],
     ['after', after],
     ['values', row.values && valuesText(table, row.values)],
   ]);
+}
+
+/** What the transaction of a row says of its change. */
+type RowFacts = Pick<RowChange, 'who' | 'correlationId' | 'derivedCorrelationId'> & {
+  readonly context?: string | JsonNode | undefined;
+};
+
+function factMembers({
+  who,
+  correlationId,
+  derivedCorrelationId,
+  context,
+}: RowFacts): [string, string | JsonNode | undefined][] {
+  return [
+    ['actor', who?.actor && JSON.stringify(who.actor)],
+    ['actorId', who?.actorId && JSON.stringify(who.actorId)],
+    ['onBehalfOf', who?.onBehalfOf && JSON.stringify(who.onBehalfOf)],
+    ['correlationId', correlationId && JSON.stringify(correlationId)],
+    ['derivedCorrelationId', derivedCorrelationId && JSON.stringify(derivedCorrelationId)],
+    ['context', context],
+  ];
+}
+
+/** The text of `rejectedRowText`, with facts that became known at the commit. `context`: JSON text, masked. */
+export function withRowFacts(text: string, facts: RowFacts): string {
+  const members = new Map<string, string | JsonNode>(membersOf(parseJson(text, maximumImportDepth + 1)));
+  for (const [name, value] of factMembers(facts)) if (value !== undefined) members.set(name, value);
+  return objectText(members);
 }
 
 /** Each value as `[keys, after]`; a removed value as `[keys]`. */

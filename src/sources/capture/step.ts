@@ -3,6 +3,7 @@ import { membersOf, objectText } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { type Change, type Who, withDerivedCorrelation } from '../../recording/change.ts';
 import type { TableMapping } from '../../recording/mapping/mapping.ts';
+import { withRowFacts } from '../../recording/mapping/rejected-row.ts';
 import { type MappedChange, mappedContext, RowRejection } from '../../recording/mapping/row-change.ts';
 import { madeBy } from '../../recording/mapping/who.ts';
 import { faultOfContext } from '../../recording/member-faults.ts';
@@ -75,9 +76,12 @@ export interface TransactionFacts {
 export function withFacts(step: Step, table: TableMapping, { info: ofAll = {}, ...facts }: TransactionFacts): Step {
   const info = step.info ?? ofAll;
   const context = info.context === undefined ? undefined : maskedContext(table, info.context);
-  const changes = step.changes.map((mapped) =>
-    mapped.kind === 'change' ? { ...mapped, change: changeWithFacts(mapped, { ...info, context }, facts) } : mapped,
-  );
+  const changes = step.changes.map((mapped) => {
+    if (mapped.kind === 'change') return { ...mapped, change: changeWithFacts(mapped, { ...info, context }, facts) };
+    if (mapped.kind === 'unchanged') return mapped;
+    const ofRow = { ...info, context, derivedCorrelationId: facts.correlationId };
+    return { ...mapped, content: withRowFacts(mapped.content, ofRow) };
+  });
   if (step.truncate === undefined) return { ...step, changes };
   const truncate = { ...step.truncate, who: info.who ?? facts.who ?? {}, ...correlationIn(info), context };
   return { ...step, changes, truncate: withDerivedCorrelation(truncate, facts.correlationId) };

@@ -1,8 +1,12 @@
 import { expect, test } from 'vitest';
+import { createSealer } from '../../../src/core/sealing.ts';
+import { createBatchRecorder } from '../../../src/recording/batches/record-batch.ts';
+import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
+import { retryRejected } from '../../../src/recording/mapping/retry-rejected.ts';
 import { countOfEntries } from '../../support/server/entries.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { attributionsOf, byRows, definition, groupsOf, tables } from '../who.ts';
-import { type CaptureSetup, startCapture, useCaptureDatabases } from './captured.ts';
+import { type CaptureSetup, startCapture, tenant, useCaptureDatabases } from './captured.ts';
 
 const databases = useCaptureDatabases();
 
@@ -153,4 +157,52 @@ test('a transaction recorded in parts, by two processes, is as one of one readin
   const expected = (id: number) => (id <= 500 ? 'Zoe' : 'Jane (u-1) for Acme (c-1)');
   expect(entries.map((entry) => entry.who)).toEqual(entries.map(({ entityId }) => expected(Number(entityId))));
   expect(entries.filter(({ context }) => context === '{"ip":"::1"}')).toHaveLength(1600);
+});
+
+test('a rejected row is retried with what its transaction said', async () => {
+  const { source, history, ...setup } = await captureFlags();
+  await setup.running.stop();
+  await source.pool.query(
+    'create table tags (id text primary key, code text, ip text); alter table tags replica identity full',
+  );
+  const mapping = (id: string) => ({
+    version: 1,
+    tenant: { value: tenant },
+    tables: { ...tables, 'public.tags': { entity: 'tag', id: [id], mask: ['ip'] } },
+  });
+  await startCapture({ source, history, mapping: mapping('id'), choice: { alter: true } }).running;
+  await setup.apply(
+    [insert(1), sayWho({ ...jane, context: { ip: '::1', via: 'ui' } }), `insert into tags values ('', 'a')`].join(';'),
+  );
+  const rejected = async () => (await history.pool.query('select from change_rejected')).rowCount;
+  await eventually(rejected).toBe(1);
+  const sealer = createSealer([Buffer.alloc(32)]);
+  const retry = { db: history.db, sealer, recordBatch: createBatchRecorder({ sealer, now: Date.now }) };
+  const clientOf = async () => 'no client';
+  await retryRejected({ ...retry, mapping: readMapping(JSON.stringify(mapping('code'))), clientOf }, {});
+  const [[flag], [tag]] = [await attributionsOf(history), await attributionsOf(history, 'tag')];
+  expect(tag).toEqual({
+    entity: 'tag',
+    entityId: 'a',
+    who: 'Jane (u-1) for Acme (c-1)',
+    correlationId: flag?.correlationId,
+    context: '{"ip":"********","via":"ui"}',
+  });
+});
+
+test('a context that masks make too large is left out', async () => {
+  const { source, history, running, apply } = await captureFlags();
+  await running.stop();
+  const masked = { ...tables, 'public.flags': { ...tables['public.flags'], mask: ['enabled.*'] } };
+  await startCapture({ source, history, tables: masked }).running;
+  const enabled = Object.fromEntries(Array.from({ length: 400 }, (_, place) => [`p${place}`, 1]));
+  await apply(
+    [sayWho({ ...jane, context: { enabled } }), insert(1), sayWho({ context: { enabled: { a: 1 } } }), insert(2)].join(
+      ';',
+    ),
+  );
+  await eventually(async () => (await attributionsOf(history)).map(({ context }) => context)).toEqual([
+    null,
+    '{"enabled":{"a":"********"}}',
+  ]);
 });
