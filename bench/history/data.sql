@@ -4,6 +4,7 @@
 --   * one human actor makes 40 % of the changes and the system a tenth; 8,000 others share the rest unevenly;
 --   * 10 entity types with most changes, and the type `warehouse` with three of the tenant's entries;
 --   * 2 % of the entries arrive up to a week late;
+--   * everybody but the system has an id, five entries in a row share a correlation id, every fourth has an address;
 --   * 500,000 ids, each of which several entity types use; the id `shared` has some 1,700 entries of the tenant in the last
 --     30 days, of all ten types, and the related group `hot` has some 20,000, however many entries there are;
 --   * four changed paths an entry: all have `metadata.version`, 30 % `price.amount`, 20 % `status`, 5 % one of ten below
@@ -20,6 +21,10 @@ create table plain (
   entity_id text collate "C" not null,
   name text collate "C",
   actor text collate "C" not null,
+  -- drawn from the others, so that these stay what they were
+  actor_id text collate "C" generated always as (case when actor <> 'system' then 'u-' || substr(md5(actor), 1, 8) end) stored,
+  correlation uuid generated always as (md5('c' || id / 5)::uuid) stored,
+  ip text collate "C" generated always as (case when id % 4 = 0 then '10.0.' || id / 256 % 256 || '.' || id % 256 end) stored,
   related jsonb,
   paths jsonb not null
 ) with (autovacuum_enabled = false);
@@ -27,7 +32,7 @@ create table plain (
 select setseed(0.42);
 -- One process draws the numbers, so that they are the same at every run.
 set max_parallel_workers_per_gather = 0;
-insert into plain
+insert into plain (tenant, at, id, type, entity, entity_id, name, actor, related, paths)
   select case when i in ($entries / 2 + 1, $entries * 7 / 8, $entries - 1) or tenant < 0.8 then 'big'
               when tenant < 0.95 then 'middle'
               else 'little' end,

@@ -116,12 +116,26 @@ interface PlainRow {
   entity_id: string;
   name: string;
   actor: string;
+  actor_id: string | null;
+  correlation: string;
+  ip: string | null;
   related: RelatedItem[] | null;
   paths: Record<string, unknown>;
 }
 
+/** What of an entry is recorded beside the members that all have. */
+export interface DrawnMembers {
+  /** Who exactly, and what belongs together. */
+  readonly who?: boolean;
+  readonly context?: boolean;
+}
+
 /** Records what the plain table has, of all tenants in turn, and folds as it goes, as the import does. */
-export async function recordDrawn(pool: pg.Pool, db: Database): Promise<void> {
+export async function recordDrawn(
+  pool: pg.Pool,
+  db: Database,
+  members: DrawnMembers = { who: true, context: true },
+): Promise<void> {
   const recorders = new Map(
     benchTenants.map((tenant) => [
       tenant,
@@ -141,14 +155,15 @@ export async function recordDrawn(pool: pg.Pool, db: Database): Promise<void> {
     await cursor.query('set local synchronize_seqscans = off');
     await cursor.query(
       `declare entries no scroll cursor for
-         select tenant, round(extract(epoch from at) * 1000)::float8 as at, id, type, entity, entity_id, name, actor, related, paths
+         select tenant, round(extract(epoch from at) * 1000)::float8 as at, id, type, entity, entity_id, name, actor,
+              actor_id, correlation, ip, related, paths
            from plain`,
     );
     const read = async () => (await cursor.query<PlainRow>(`fetch ${entriesAtOnce} from entries`)).rows;
     for (let rows = await read(); rows.length > 0; ) {
       const next = read();
       for (const [tenant, batch] of Map.groupBy(rows, (row) => row.tenant)) {
-        await recorders.get(tenant)?.record(batch.map(changeOf));
+        await recorders.get(tenant)?.record(batch.map((row) => changeOf(row, members)));
       }
       rows = await next;
     }
@@ -159,7 +174,13 @@ export async function recordDrawn(pool: pg.Pool, db: Database): Promise<void> {
   for (const { finish } of recorders.values()) await finish();
 }
 
-function changeOf({ at, id, type, entity, entity_id: entityId, name, actor, related, paths }: PlainRow): Change {
-  const identity = hash('md5', String(id), 'buffer');
-  return { identity, at, type, entity, entityId, name, actor, related: related ?? [], paths: JSON.stringify(paths) };
+function changeOf(row: PlainRow, { who = false, context = false }: DrawnMembers): Change {
+  const { at, id, type, entity, entity_id: entityId, name, actor, related, paths } = row;
+  return {
+    identity: hash('md5', String(id), 'buffer'),
+    ...{ at, type, entity, entityId, name, actor, related: related ?? [], paths: JSON.stringify(paths) },
+    ...(who && row.actor_id !== null && { actorId: row.actor_id }),
+    ...(who && { correlationId: row.correlation }),
+    ...(context && row.ip !== null && { context: JSON.stringify({ ip: row.ip }) }),
+  };
 }

@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto';
+
 /** The parts of an answer that are measured. */
 export type Part = 'first' | 'deep' | 'last' | 'histogram' | 'facets';
 
@@ -7,6 +9,9 @@ export interface QuestionClass {
   readonly variant: (number: number) => { q: string; where: string };
   readonly parts: readonly Part[];
 }
+
+/** The id of an actor, as data.sql makes it. */
+const idOf = (actor: string) => `u-${hash('md5', actor).slice(0, 8)}`;
 
 const minute = 60_000;
 const day = 86_400_000;
@@ -59,6 +64,13 @@ export function questionClasses(now: number): QuestionClass[] {
     fixed('type', 'type:delete', "type = 'delete'"),
     fixed('actor with 40 %', 'actor:Mia Lang', "actor = 'Mia Lang'"),
     fixed('rare actor', 'actor:Jane Doe 07', "actor = 'Jane Doe 07'"),
+    fixed('rare actor by id', `actorId:${idOf('Jane Doe 07')}`, `actor_id = '${idOf('Jane Doe 07')}'`),
+    fixed('actor with 40 % by id', `actorId:${idOf('Mia Lang')}`, `actor_id = '${idOf('Mia Lang')}'`),
+    varied('correlation id', (n) => {
+      const id = hash('md5', `c${600_000 + 7 * n}`).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+      return [`correlationId:${id}`, `correlation = '${id}'`];
+    }),
+    varied('address in the context', (n) => [`context.ip:10.0.${n}.${4 * n}`, `ip = '10.0.${n}.${4 * n}'`]),
     fixed('entity with three entries', 'entity:warehouse', "entity = 'warehouse'"),
     varied('prefix of 100 names', (n) => {
       const prefix = `${firstNames[(n + 3) % 10]} ${lastNames[(n * 5) % 8]} `;

@@ -66,7 +66,7 @@ async function measureAll(url: string): Promise<void> {
   await pool.query('truncate oauth_signing_key');
   const service = await startService(environmentOf(url, { BENCH_NOW: String(benchNow) }));
   try {
-    const reader = await createClient(createDatabase(pool), { tenant, scope: 'changelog.changelog_read' });
+    const reader = await createClient(createDatabase(pool), { tenant, scope: 'changelog.changelog_manage' });
     const token = await tokenOf(service.baseUrl, reader);
     await untilQuiet(client);
     await client.query('set jit = off; set max_parallel_workers_per_gather = 0');

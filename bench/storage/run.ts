@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import type pg from 'pg';
 import { foldHistory } from '../../src/history/upkeep/fold.ts';
+import { buildHistoryIndexes } from '../../src/history/upkeep/statistics.ts';
 import type { Database } from '../../src/postgres/database.ts';
 import { readTreeSize } from '../../src/proof/log/leaf-store.ts';
 import { sealPortion } from '../../src/proof/log/seal-tenants.ts';
@@ -27,7 +28,7 @@ import { environmentOf } from '../service.ts';
 const { values: settings } = parseArgs({
   options: {
     lines: { type: 'string', default: '60000' },
-    only: { type: 'string', multiple: true, default: ['shop', 'shuffled', 'generated'] },
+    only: { type: 'string', multiple: true, default: ['shop', 'shuffled', 'generated', 'who'] },
   },
 });
 const lines = Number(settings.lines);
@@ -47,7 +48,13 @@ const dataSets: Record<string, DataSet> = {
   generated: {
     tenants: benchTenants,
     prepare: (pool) => drawEntries(pool, lines),
-    record: ({ pool, db }) => recordDrawn(pool, db),
+    record: ({ pool, db }) => recordDrawn(pool, db, {}),
+  },
+  // the same, with ids of actors and a correlation id for five entries each
+  who: {
+    tenants: benchTenants,
+    prepare: (pool) => drawEntries(pool, lines),
+    record: ({ pool, db }) => recordDrawn(pool, db, { who: true }),
   },
 };
 
@@ -90,6 +97,7 @@ async function measure(dataSet: DataSet): Promise<Figures> {
     const [before, begun] = [await sizes(pool), await used(pool)];
     await dataSet.record(database);
     for (const tenant of dataSet.tenants) await settle(pool, db, tenant);
+    await buildHistoryIndexes(db);
     await pool.query('vacuum analyze');
     const ended = await used(pool);
     // What readers of that vacuum still saw.
