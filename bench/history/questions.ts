@@ -66,10 +66,14 @@ export function questionClasses(now: number): QuestionClass[] {
     fixed('rare actor', 'actor:Jane Doe 07', "actor = 'Jane Doe 07'"),
     fixed('rare actor by id', `actorId:${idOf('Jane Doe 07')}`, `actor_id = '${idOf('Jane Doe 07')}'`),
     fixed('actor with 40 % by id', `actorId:${idOf('Mia Lang')}`, `actor_id = '${idOf('Mia Lang')}'`),
-    varied('correlation id', (n) => {
-      const id = hash('md5', `c${600_000 + 7 * n}`).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
-      return [`correlationId:${id}`, `correlation = '${id}'`];
-    }),
+    {
+      row: 'correlation id, at any time',
+      parts: pages,
+      variant(n) {
+        const id = hash('md5', `c${1_000 + 7 * n}`).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+        return { q: `correlationId:${id} occurredAt:>="1970-01-01T00:00:00Z"`, where: `correlation = '${id}'` };
+      },
+    },
     varied('address in the context', (n) => [`context.ip:10.0.${n}.${4 * n}`, `ip = '10.0.${n}.${4 * n}'`]),
     fixed('entity with three entries', 'entity:warehouse', "entity = 'warehouse'"),
     varied('prefix of 100 names', (n) => {

@@ -43,7 +43,9 @@ begin
     )
     select (select sum(named.count) from named)::bigint, top.value, top.count
       from (select) as one
-      left join lateral (select * from named where named.value is not null order by named.count desc, named.value limit size) as top on true
+      left join lateral (
+        select * from named where named.value is not null order by named.count desc, named.value limit size
+      ) as top on true
       order by top.count desc, top.value;
 end
 $$;

@@ -41,7 +41,10 @@ export async function buildHistoryIndexes(db: Database): Promise<void> {
   await buildIndex(db, { name: lateIndexes.longIds, table: 'change_entry', definition: longIds });
   const paths = sql`using gin (path_numbers) with (gin_pending_list_limit = ${sql.lit(maxPendingKibibytes)})`;
   await buildIndex(db, { name: lateIndexes.paths, table: 'change_entry', definition: paths });
-  const terms = sql`using gin (entry_terms(tenant, correlation, correlation_text, context))
+  const entryTerms = sql`entry_terms(tenant, correlation, correlation_text, context)`;
+  // The planner ignores the statistics of a partial index. The build analyses the table.
+  await sql`create statistics if not exists change_entry_terms on (${entryTerms}) from change_entry`.execute(db);
+  const terms = sql`using gin (${entryTerms})
     with (gin_pending_list_limit = ${sql.lit(maxPendingKibibytes)})
     where correlation is not null or correlation_text is not null or context is not null`;
   await buildIndex(db, { name: lateIndexes.terms, table: 'change_entry', definition: terms });

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
+import { scopes } from '../../../src/http/scopes.ts';
 import { createPool } from '../../../src/postgres/connections/pool.ts';
 import { createDatabase } from '../../../src/postgres/database.ts';
 import { openEmbeddedDatabase } from '../../../src/postgres/embedded/open-embedded-database.ts';
@@ -35,12 +36,20 @@ const queries = [
   'entity:e1 entityId:~7$',
   'occurredAt:<"2026-09-13T00:00:00Z"',
   'entity:none',
+  'actorId:u2',
+  'actorId:~[13]$ onBehalfOf:C*',
+  'onBehalfOfId:missing type:update',
+  'correlationId:c17',
+  'correlationId:(c17, c18) entity:e1',
+  'context.ip:10.0.0.3',
+  'context.ip:~3$',
+  'compoundLogicalQuery:((correlationId:c17) OR (context.ip:10.0.0.1 actorId:u1))',
   'entity:* entityId:*4*',
 ];
 
 /** The answers to a fixed list of calls, without generated ids and cursors. */
 async function answersOf(on: TestServer, tenant: string): Promise<string[]> {
-  const token = await on.token(tenant);
+  const token = await on.token(tenant, { scope: scopes.join(' ') });
   const record = createRecorder(on.context.db, tenant, () => now);
   // So many that facets count by tallies.
   for (let from = 0; from < 4_000; from += 2_000) await record(changesOf(tenant, from, 2_000));
@@ -60,8 +69,11 @@ async function answersOf(on: TestServer, tenant: string): Promise<string[]> {
       await call('GET', `${history}/changelogs?${q}${page}`);
     }
     await call('GET', `${history}/histogram?${q}`);
-    for (const field of ['entity', 'type', 'actor']) await call('GET', `${history}/facets?field=${field}&${q}`);
+    for (const field of ['entity', 'type', 'actor', 'actorId', 'onBehalfOf', 'context.ip'])
+      await call('GET', `${history}/facets?field=${field}&${q}`);
   }
+  await call('GET', `/changelog/${tenant}/actors?pageSize=3`);
+  await call('GET', `/changelog/${tenant}/actors?prefix=A2&sort=changes:DESC`);
   const types = `/schema/${tenant}/custom-entities`;
   await call('POST', types, { id: 'NOTE', name: { en: 'Note' } });
   for (let n = 0; n < 6; n += 1) await call('POST', `${types}/NOTE/instances`, { id: `i${n}`, n, text: `x${n}` });

@@ -16,6 +16,9 @@ export function changeOf(tenant: string, n: number): Change {
     paths: JSON.stringify({ '/a': { before: n, after: n + 1 } }),
     identity: Buffer.from(`${tenant} ${n}`.padEnd(16, '.').slice(0, 16)),
     ...(n % 3 === 0 ? {} : { name: `name ${n}` }),
+    ...(n % 2 === 0 ? {} : { actorId: `u${n % 7}`, correlationId: `c${Math.floor(n / 5)}` }),
+    ...(n % 4 === 0 ? { onBehalfOf: { name: `C${n % 3}`, ...(n % 8 === 0 && { id: `k${n % 3}` }) } } : {}),
+    ...(n % 6 === 0 ? { context: JSON.stringify({ ip: `10.0.0.${n % 5}` }) } : {}),
   };
 }
 
