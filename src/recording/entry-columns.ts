@@ -117,6 +117,11 @@ export function hashOfStoredActor(actor: StoredActor): Buffer {
   return hashOf(keyOfStored(actor));
 }
 
+/** The lookup hash of a row whose names were erased: no change leads to it, and alike people have different ones. */
+export function hashOfErasedActor(actor: number): Buffer {
+  return hashOf(`\0erased ${actor}`);
+}
+
 /** A UUID as PostgreSQL writes it. */
 const canonicalUuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
 

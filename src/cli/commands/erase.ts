@@ -20,15 +20,22 @@ import { withInterruptibleDatabase } from '../with-database.ts';
 
 export const command: Command = {
   help: `Usage: annals erase --tenant T --actor NAME --reason R (--dry-run | --yes)
+       annals erase --tenant T --actor-id ID [--context NAMES] --reason R (--dry-run | --yes)
        annals erase --tenant T --entity E --entity-id ID --reason R (--dry-run | --yes)
        annals erase --list [--tenant T]
 
-Erases a person or a document from all data of a tenant: the name of an actor, or the id, the
-names and the values of a document, also where other documents refer to it. The entries stay,
-with erased-<random> and "[erased]" in place of the data, so totals do not change. Erase at
-the source first: later changes there are recorded again.
+Erases a person or a document from all data of a tenant: the name of an actor, the id of an actor
+with the names beside it, or the id, the names and the values of a document, also where other
+documents refer to it. The entries stay, with erased-<random> and "[erased]" in place of the data,
+so totals do not change. Erase at the source first: later changes there are recorded again.
 
---paths FILE names paths of other types whose values are erased too, in changes by the actor or
+--actor erases the name of all who have it, as actors and as those on whose behalf somebody acts.
+Ids beside the name stay, listed in ids. --actor-id erases one person: the id, its names, and the
+contexts of these changes. Changes by the same names without the id, or with another, stay, and
+are counted in sameName. --context NAMES, separated by commas, also erases members of these names
+in the contexts of other changes, where they equal the id.
+
+--paths FILE names paths of other types whose values are erased too, in changes of the person or
 related to the document: one JSON object a line, {"entity":"order","path":"customer.email"}.
 --reason is request, law, mistake or other. The service may run. If the command is interrupted,
 or reports that the person is still being recorded (exit code 1), run it again. It deletes all
@@ -49,7 +56,8 @@ nothing of the person, and prints how long the table was locked.
 file for annals restore --erasures. The persons are sealed under the secret key.
 
 Example:
-  annals erase --tenant acme --entity customer --entity-id 4711 --reason request --yes`,
+  annals erase --tenant acme --entity customer --entity-id 4711 --reason request --yes
+  annals erase --tenant acme --actor-id u-17 --context user_id --reason request --dry-run`,
 
   async run(args, io) {
     const { values } = parseCommand('erase', {
@@ -57,6 +65,8 @@ Example:
       options: {
         tenant: { type: 'string' },
         actor: { type: 'string' },
+        'actor-id': { type: 'string' },
+        context: { type: 'string' },
         entity: { type: 'string' },
         'entity-id': { type: 'string' },
         paths: { type: 'string' },
@@ -70,13 +80,13 @@ Example:
       },
     });
     if (values.list) return await list(io, values.tenant);
-    const { tenant, actor, entity, 'entity-id': entityId, 'dry-run': dryRun, yes } = values;
+    const { tenant, 'dry-run': dryRun, yes } = values;
     const reason = erasureReasons.find((known) => known === values.reason);
     if (tenant === undefined) throw new UsageError('erase needs --tenant');
     if (reason === undefined) throw new UsageError(`erase needs a --reason of ${erasureReasons.join(', ')}`);
     if (dryRun === yes)
       throw new UsageError('erase cannot be undone: it needs --yes, or --dry-run to see what it would do');
-    const subject: Subject = { ...subjectOf({ actor, entity, entityId }), paths: await pathsOf(values.paths) };
+    const subject: Subject = { ...subjectOf(values), paths: await pathsOf(values.paths) };
     const { vacuum, certificate, 'leave-ids': leaveIds } = values;
     if (dryRun && vacuum) throw new UsageError('--vacuum belongs to --yes');
     if (dryRun && certificate !== undefined) throw new UsageError('--certificate belongs to --yes');
@@ -156,10 +166,30 @@ function certifying(io: CommandIo, tenant: string, file: string): (db: Database)
   };
 }
 
-function subjectOf({ actor, entity, entityId }: Record<'actor' | 'entity' | 'entityId', string | undefined>) {
-  if (actor !== undefined && actor !== '' && entity === undefined && entityId === undefined) return { actor };
-  if (actor === undefined && entity && entityId) return { entity, entityId };
-  throw new UsageError('erase needs --actor, or --entity with --entity-id');
+interface SubjectOptions {
+  readonly actor?: string | undefined;
+  readonly 'actor-id'?: string | undefined;
+  readonly context?: string | undefined;
+  readonly entity?: string | undefined;
+  readonly 'entity-id'?: string | undefined;
+}
+
+function subjectOf({ actor, 'actor-id': actorId, context, entity, 'entity-id': entityId }: SubjectOptions) {
+  if (context !== undefined && actorId === undefined) throw new UsageError('--context belongs to --actor-id');
+  const isDocument = entity !== undefined || entityId !== undefined;
+  if (actor && actorId === undefined && !isDocument) return { actor };
+  if (actorId && actor === undefined && !isDocument) {
+    return { actorId, ...(context !== undefined && { context: namesOf(context) }) };
+  }
+  if (actor === undefined && actorId === undefined && entity && entityId) return { entity, entityId };
+  throw new UsageError('erase needs --actor, --actor-id, or --entity with --entity-id');
+}
+
+/** Sorted, so that the same names make the same subject. */
+function namesOf(context: string): string[] {
+  const names = context.split(',').map((name) => name.trim());
+  if (names.includes('')) throw new UsageError('--context needs names of members, separated by commas');
+  return [...new Set(names)].sort();
 }
 
 async function pathsOf(file: string | undefined): Promise<NamedPaths[]> {

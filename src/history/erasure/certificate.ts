@@ -75,7 +75,7 @@ export async function writeCertificate(file: string, signer: Signer, certified: 
     // Receipts do not cover other tables, so earlier runs are unknown.
     rowsOfThisRun: counts.rows,
     left: (counts.left ?? []).slice(0, maxLeft),
-    stays: staying(isVacuumed),
+    stays: staying(isVacuumed, counts),
     untold: counts.untold ?? [],
   };
   const text = signCertificate(body, signer);
@@ -107,6 +107,7 @@ async function erasuresOf({ db, sealer, tenant, subject }: CertifiedErasure) {
 
 function isSame(a: Subject, b: Subject): boolean {
   if ('actor' in a) return 'actor' in b && a.actor === b.actor;
+  if ('actorId' in a) return 'actorId' in b && a.actorId === b.actorId;
   return 'entity' in b && a.entity === b.entity && a.entityId === b.entityId;
 }
 
@@ -144,7 +145,7 @@ async function entriesOf(db: Database, tenant: string, receipts: readonly number
   }));
 }
 
-function staying(isVacuumed: boolean): { what: string; why: string }[] {
+function staying(isVacuumed: boolean, { sameName = 0, ids = [] }: ErasedCounts): { what: string; why: string }[] {
   return [
     {
       what: 'the entries, with their types, times, entity types, names of paths and counts',
@@ -154,6 +155,17 @@ function staying(isVacuumed: boolean): { what: string; why: string }[] {
       what: 'whom the erasure was about, sealed under the secret key of the installation',
       why: 'a backup that is restored is erased from again',
     },
+    ...(sameName === 0
+      ? []
+      : [
+          {
+            what: `${sameName} entries by the same name without the id, or with another`,
+            why: 'nothing says that they are of the person; an erasure of the name erases them',
+          },
+        ]),
+    ...(ids.length === 0
+      ? []
+      : [{ what: 'the ids beside the name', why: 'several people may have the name; an erasure of an id erases it' }]),
     ...(isVacuumed
       ? []
       : [

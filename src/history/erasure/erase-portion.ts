@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { hashOf } from '../../core/text-hash.ts';
-import { textArray, uuidArray } from '../../postgres/binary-arrays.ts';
+import { int8Array, textArray, uuidArray } from '../../postgres/binary-arrays.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { refuseHeld } from '../../postgres/tenants/tenants.ts';
 import { readCommitted } from '../../proof/log/entry-store.ts';
@@ -12,10 +12,11 @@ import { entriesOfRow } from '../../recording/positions.ts';
 import { rangesOf, writeReceipt } from '../../recording/receipt-store.ts';
 import { forgetNames } from '../documents/name-documents.ts';
 import type { Place } from '../entries/entry-store.ts';
+import type { SubjectActors } from './find-subject.ts';
 import { unnested } from './own-entries.ts';
 import { type RedactedEntry, redactProof } from './redact-proof.ts';
 import { type ErasableEntry, type RewrittenEntry, rewriteEntry } from './rewrite-entry.ts';
-import type { ErasureReason, SealedSubject } from './subject.ts';
+import type { ErasureReason, SealedSubject, Subject } from './subject.ts';
 
 /** Limits of a transaction: entries, and bytes of their texts. */
 const maxEntries = 200;
@@ -32,13 +33,17 @@ export interface Erasing extends SealedSubject {
   readonly now: () => number;
   /** Numbers of change_recorder whose names are erased. */
   readonly recorders: readonly number[];
+  /** Rows of change_actor with the subject. */
+  readonly actors: SubjectActors;
   /** Entries of Annals' own objects that name the subject. */
   readonly own: readonly Place[];
+  /** Entries to look at instead of all. */
+  readonly only?: readonly Place[] | undefined;
 }
 
-type Searched = Pick<Erasing, 'tenant' | 'subject' | 'replacement' | 'recorders' | 'own'>;
+type Searched = Pick<Erasing, 'tenant' | 'subject' | 'recorders' | 'actors' | 'own' | 'only'>;
 
-interface FoundEntry extends ErasableEntry, Place {
+export interface FoundEntry extends ErasableEntry, Place {
   readonly identity: string;
   readonly document: string;
 }
@@ -64,7 +69,7 @@ export async function erasePortion(
   const committed = await readCommitted(transaction, tenant, found, Number.MAX_SAFE_INTEGER);
   await writeEntries(transaction, erasing, found, rewritten);
   await redactEntries(transaction, erasing, { found, positions, committed });
-  if (!('actor' in erasing.subject)) await writeRelated(transaction, erasing, found);
+  if ('entity' in erasing.subject) await writeRelated(transaction, erasing, found);
   const documents = found.flatMap(({ document }, place) =>
     rewritten[place]?.name === found[place]?.name ? [] : [document],
   );
@@ -105,18 +110,19 @@ export async function countEntries(db: Database, searched: Searched): Promise<nu
 
 /** SQL: the entries that still have the subject. */
 function entriesOfSubject(searched: Searched) {
+  if (searched.only !== undefined) {
+    return sql`select o.at, o.sequence from ${unnested(searched.only)} as o (at, sequence)`;
+  }
   return sql`${entriesByName(searched)}
     union select o.at, o.sequence from ${unnested(searched.own)} as o (at, sequence)`;
 }
 
-function entriesByName({ tenant, subject, replacement, recorders }: Searched) {
-  if ('actor' in subject) {
-    const lookups = uuidArray([hashOf(subject.actor), hashOf(replacement)]);
+function entriesByName({ tenant, subject, actors, recorders }: Searched) {
+  if (!('entity' in subject)) {
+    const marks = marksOf(subject);
     return sql`
-      select e.at, e.sequence from change_actor a
-        join change_entry e on e.tenant = ${tenant} and e.actor = a.actor
-        where a.tenant = ${tenant} and a.lookup = any (${lookups}::uuid[])
-          and (e.erased is null or position('"actor"' in e.erased) = 0)
+      ${entriesOfActors(tenant, actors.acting, marks.acting)}
+      ${actors.represented.length === 0 ? sql`` : sql`union ${entriesOfActors(tenant, actors.represented, marks.represented)}`}
       ${recorders.length === 0 ? sql`` : sql`union ${recordedBy(tenant, recorders)}`}`;
   }
   const document = uuidArray([hashOf(subject.entityId)]);
@@ -131,6 +137,20 @@ function entriesByName({ tenant, subject, replacement, recorders }: Searched) {
         and r.entity_id = ${subject.entityId}`;
 }
 
+function entriesOfActors(tenant: string, actors: readonly number[], mark: string) {
+  return sql`
+    select e.at, e.sequence from change_entry e
+      where e.tenant = ${tenant} and e.actor = any (${int8Array(actors)}::bigint[])
+        and (e.erased is null or position(${mark}::text in e.erased) = 0)`;
+}
+
+/** What an erased entry has in `erased`, with its quotation marks. */
+export function marksOf(subject: Subject): { acting: string; represented: string } {
+  return 'actorId' in subject
+    ? { acting: '"actorId"', represented: '"onBehalfOf"' }
+    : { acting: '"actor"', represented: '"onBehalfOf.name"' };
+}
+
 function recordedBy(tenant: string, recorders: readonly number[]) {
   return sql`select e.at, e.sequence from change_entry e
     where e.tenant = ${tenant} and e.recorded_by = any (${recorders}::bigint[])
@@ -143,8 +163,7 @@ export async function readPortion(
   erasing: Searched,
   after: Place | undefined,
 ): Promise<FoundEntry[]> {
-  const { tenant, subject, replacement, recorders, own } = erasing;
-  const actors = 'actor' in subject ? [hashOf(subject.actor), hashOf(replacement)] : [];
+  const { tenant, recorders, actors, own } = erasing;
   const behind =
     after === undefined ? sql`` : sql`where (s.at, s.sequence) > (${after.at}::bigint, ${after.sequence}::bigint)`;
   const { rows: places } = await sql<Place & { bytes: number }>`
@@ -169,12 +188,12 @@ export async function readPortion(
   const { rows } = await sql<Omit<FoundEntry, 'isOfService'>>`
     select e.at, e.sequence, replace(e.identity::text, '-', '') as identity, e.document::text as document, k.entity,
            e.entity_id as "entityId", e.name, e.related, e.paths, e.context, e.erased,
-           a.lookup = any (${uuidArray(actors)}::uuid[]) as "isOfActor",
+           e.actor = any (${int8Array(actors.acting)}::bigint[]) as "isOfActor",
+           e.actor = any (${int8Array(actors.represented)}::bigint[]) as "isOnBehalf",
            coalesce(e.recorded_by = any (${recorders}::bigint[]), false) as "isOfRecorder"
       from ${unnested(fitting)} as place (at, sequence)
       join change_entry e on e.tenant = ${tenant} and e.at = place.at and e.sequence = place.sequence
       join change_kind k on k.tenant = ${tenant} and k.kind = e.kind
-      join change_actor a on a.tenant = ${tenant} and a.actor = e.actor
       order by e.at, e.sequence`.execute(transaction);
   const owned = new Set(own.map(keyOf));
   return rows.map((row) => ({ ...row, isOfService: owned.has(keyOf(row)) }));
@@ -218,7 +237,7 @@ async function writeRelated(
   { tenant, subject, replacement }: Erasing,
   found: readonly FoundEntry[],
 ): Promise<void> {
-  if ('actor' in subject) return;
+  if (!('entity' in subject)) return;
   await sql`
     update change_related r
       set entity_id = ${replacement}, document = (${uuidArray([hashOf(replacement)])}::uuid[])[1]
@@ -261,15 +280,40 @@ async function redactEntries(
   },
 ): Promise<void> {
   const after = await readCommitted(transaction, tenant, found, Number.MAX_SAFE_INTEGER);
-  const entries = found.flatMap(({ isOfActor, isOfRecorder }, place): RedactedEntry[] => {
+  const entries = found.flatMap((entry, place): RedactedEntry[] => {
     const [position, before, now] = [positions[place], committed[place], after[place]];
     if (position === undefined || !before || !now) return [];
-    // Both names are in dictionaries, which are erased after all entries.
-    const hidden = new Set<FieldLabel>();
-    if (isOfActor) hidden.add('actor');
-    if (isOfRecorder) hidden.add('recordedBy');
-    const others = 'actor' in subject ? [{ ...before, actor: subject.actor }] : [];
-    return [{ position, sealed: [before, ...others], after: now, hidden }];
+    const sealed = [before, ...otherNames(before, entry, subject)];
+    return [{ position, sealed, after: now, hidden: hiddenNames(before, entry, subject) }];
   });
   await redactProof(transaction, tenant, entries);
+}
+
+type NamesOfEntry = Pick<FoundEntry, 'isOfActor' | 'isOnBehalf' | 'isOfRecorder'>;
+
+/** The fields of names and ids to hide. They are in dictionaries, which are erased after all entries. */
+export function hiddenNames(
+  { onBehalfOfName }: CommittedEntry,
+  { isOfActor, isOnBehalf, isOfRecorder }: NamesOfEntry,
+  subject: Subject,
+): ReadonlySet<FieldLabel> {
+  const isById = 'actorId' in subject;
+  const hidden = new Set<FieldLabel>();
+  if (isOfActor) hidden.add('actor');
+  if (isOfActor && isById) hidden.add('actorId');
+  if (isOnBehalf && onBehalfOfName !== null) hidden.add('onBehalfOfName');
+  if (isOnBehalf && isById) hidden.add('onBehalfOfId');
+  if (isOfRecorder) hidden.add('recordedBy');
+  return hidden;
+}
+
+/** The entry as it was before the dictionary was erased, if it was sealed so. */
+function otherNames(
+  entry: CommittedEntry,
+  { isOfActor, isOnBehalf }: NamesOfEntry,
+  subject: Subject,
+): CommittedEntry[] {
+  if (!('actor' in subject)) return [];
+  const { actor } = subject;
+  return [{ ...entry, ...(isOfActor && { actor }), ...(isOnBehalf && { onBehalfOfName: actor }) }];
 }

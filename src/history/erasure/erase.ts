@@ -6,22 +6,22 @@ import { sql } from 'kysely';
 import { OperatorError } from '../../core/errors.ts';
 import { parsePathPattern } from '../../core/path-pattern.ts';
 import type { Sealer } from '../../core/sealing.ts';
-import { hashOf } from '../../core/text-hash.ts';
-import { uuidArray } from '../../postgres/binary-arrays.ts';
+import { int8Array, uuidArray } from '../../postgres/binary-arrays.ts';
 import type { Database } from '../../postgres/database.ts';
 import { olderTransactionsEnded } from '../../postgres/tenants/delete-tenant.ts';
 import { refuseHeld } from '../../postgres/tenants/tenants.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { readTreeSize } from '../../proof/log/leaf-store.ts';
+import { hashOfErasedActor } from '../../recording/entry-columns.ts';
 import { noteErasedDocument, takeErasureKey } from '../../recording/erased-changes.ts';
 import { type CompiledRules, compileRules } from '../../recording/mapping/apply-rules.ts';
 import type { Place } from '../entries/entry-store.ts';
 import { foldHistory } from '../upkeep/fold.ts';
-import { countEntries, type Erasing, erasePortion, readPortion } from './erase-portion.ts';
+import { countEntries, type Erasing, erasePortion, type FoundEntry, readPortion } from './erase-portion.ts';
 import { type ErasingTexts, eraseTexts, eraseWhole, findKeptIds, type TouchedRow } from './erase-texts.ts';
 import { announceErasure, endErasure, insertErasure, listUntold, type UntoldSubscription } from './erasure-store.ts';
-import { findRecorders, findUnfinished, hasActor, newSubject } from './find-subject.ts';
-import { findOwnEntries, type Leftover } from './own-entries.ts';
+import { countSameName, findActors, findIdsBeside, findRecorders, findUnfinished, newSubject } from './find-subject.ts';
+import { findContexts, findOwnEntries, type Leftover } from './own-entries.ts';
 import { redactLateSealed } from './redact-late-sealed.ts';
 import { rewriteEntry } from './rewrite-entry.ts';
 import { type ErasureReason, type SealedSubject, type Subject, sealSubject } from './subject.ts';
@@ -58,6 +58,10 @@ export interface ErasedCounts {
   readonly untold?: readonly UntoldSubscription[];
   /** Ids and paths that name the subject and stay. */
   readonly left?: readonly Leftover[];
+  /** Of a person by an id: how many entries are by the same names without the id, or with another one. They stay. */
+  readonly sameName?: number | undefined;
+  /** Of a person by a name: the ids beside the name, which stay. */
+  readonly ids?: readonly string[] | undefined;
 }
 
 /** A document whose entries have the subject. */
@@ -83,13 +87,22 @@ export async function findSubject(
 ): Promise<ErasedCounts> {
   const { db, subject } = options;
   const sealed = (await findUnfinished(options))?.sealed ?? (await newSubject(options));
-  const { searched, entries } = await searchHistory(options, sealed);
+  const { searched, entries: byName } = await searchHistory(options, sealed);
   const documents = new Map<string, TouchedDocument>();
-  for (let after: Place | undefined; ; ) {
-    const from = after;
-    const found = await inTransaction(db, (transaction) => readPortion(transaction, searched, from));
-    after = found.at(-1);
-    if (after === undefined) break;
+  let entries = byName;
+  const note = async (only?: readonly Place[]) => {
+    for (let after: Place | undefined; ; ) {
+      const from = after;
+      const found = await inTransaction(db, (transaction) => readPortion(transaction, { ...searched, only }, from));
+      after = found.at(-1);
+      if (after === undefined) return;
+      // Of these alone, the others are found by name.
+      const counted = only === undefined ? found : found.filter(isOfOthers);
+      if (only !== undefined) entries += counted.length;
+      noteAll(counted);
+    }
+  };
+  const noteAll = (found: readonly FoundEntry[]) => {
     for (const entry of found) {
       const { entity, entityId } = entry;
       const key = JSON.stringify([entity, entityId]);
@@ -99,18 +112,43 @@ export async function findSubject(
       const members = new Set([...known.erased, ...erased.filter((member) => !before.includes(member))]);
       documents.set(key, { ...known, entries: known.entries + 1, erased: [...members].sort() });
     }
-  }
+  };
+  await note();
+  for await (const places of contextsOf(options, sealed)) await note(places);
   documents.forEach(onFound);
   const texts = textsOf(options, sealed);
   const rows = sumOf(await eraseTexts(texts, onFound), await eraseWhole(texts, true));
-  return { erasure: undefined, entries, rows, left: await findLeftovers(texts, searched.leftovers) };
+  const left = await findLeftovers(texts, searched.leftovers);
+  return { erasure: undefined, entries, rows, left, ...(await stayingOf(options, sealed)) };
+}
+
+/** Entries that have the subject in their context alone. */
+function isOfOthers({ isOfActor, isOnBehalf, isOfRecorder, isOfService }: FoundEntry): boolean {
+  return !isOfActor && !isOnBehalf && !isOfRecorder && !isOfService;
+}
+
+/** The entries whose contexts have the id of a person, in portions. */
+async function* contextsOf({ db, tenant }: EraseOptions, sealed: SealedSubject): AsyncGenerator<readonly Place[]> {
+  for (let after: Place | undefined; ; ) {
+    const { places, reached } = await findContexts(db, tenant, sealed, after);
+    if (places.length > 0) yield places;
+    if (reached === undefined) return;
+    after = reached;
+  }
+}
+
+/** What stays of the subject because nothing says that it is of the same person. */
+async function stayingOf({ db, tenant }: EraseOptions, sealed: SealedSubject) {
+  const sameName = await countSameName(db, tenant, sealed);
+  const ids = await findIdsBeside(db, tenant, sealed);
+  return { ...(sameName !== undefined && { sameName }), ...(ids.length > 0 && { ids }) };
 }
 
 async function searchHistory({ db, tenant }: EraseOptions, sealed: SealedSubject) {
   await foldHistory(db, tenant);
-  const recorders = await findRecorders(db, tenant, sealed);
+  const [recorders, actors] = [await findRecorders(db, tenant, sealed), await findActors(db, tenant, sealed)];
   const { places, leftovers } = await findOwnEntries(db, tenant, sealed);
-  const searched = { ...sealed, tenant, recorders, own: places, leftovers };
+  const searched = { ...sealed, tenant, recorders, actors, own: places, leftovers };
   return { searched, entries: await countEntries(db, searched) };
 }
 
@@ -153,8 +191,12 @@ export async function eraseSubject(options: EraseOptions): Promise<ErasedCounts>
     const left = await findLeftovers(texts, searched.leftovers);
     refuseLeftovers(left, options, false);
     const rows = await eraseTexts(texts, () => {});
-    const isFound = entries > 0 || Object.keys(rows).length > 0 || (await hasActor(db, tenant, subject));
-    if (!isFound) return { erasure: undefined, entries, rows, left };
+    const isFound =
+      entries > 0 ||
+      Object.keys(rows).length > 0 ||
+      searched.actors.named.length > 0 ||
+      (await contextsOf(options, sealed).next()).done !== true;
+    if (!isFound) return { erasure: undefined, entries, rows, left, ...(await stayingOf(options, sealed)) };
   }
   const key = await takeErasureKey(db, sealer);
   const sealedBefore = unfinished === undefined ? await readTreeSize(db, tenant) : 0;
@@ -167,7 +209,7 @@ export async function eraseSubject(options: EraseOptions): Promise<ErasedCounts>
         subject: sealSubject(sealer, tenant, erasure, sealed),
         now: now(),
       });
-      if (!('actor' in subject)) await noteErasedDocument(transaction, key, tenant, subject);
+      if ('entity' in subject) await noteErasedDocument(transaction, key, tenant, subject);
     });
   }
   const erasing = { ...sealed, tenant, erasure, reason, key, rules: rulesOf(subject), now };
@@ -180,11 +222,14 @@ export async function eraseSubject(options: EraseOptions): Promise<ErasedCounts>
     // Transactions that began before the erasure do not know of it, and would record the subject again.
     await olderTransactionsEnded(db);
     await foldAll(db, tenant);
-    const recorders = await findRecorders(db, tenant, sealed);
+    const [recorders, actors] = [await findRecorders(db, tenant, sealed), await findActors(db, tenant, sealed)];
     const { places: own, leftovers } = await findOwnEntries(db, tenant, sealed);
-    const erased = await erasePass(options, { ...erasing, recorders, own });
+    const found = { ...erasing, recorders, actors };
+    let erased = await erasePass(options, { ...found, own });
+    for await (const only of contextsOf(options, sealed))
+      erased += await erasePass(options, { ...found, own: [], only });
     // After the entries, whose proof includes the names in dictionaries.
-    const renamed = await renameAll(db, { ...erasing, recorders, own: [] }, sealedBefore);
+    const renamed = await renameAll(db, { ...found, own: [] }, sealedBefore);
     left = await findLeftovers(texts, leftovers);
     isRecorded = erased > 0 || renamed;
   }
@@ -200,7 +245,8 @@ export async function eraseSubject(options: EraseOptions): Promise<ErasedCounts>
     await announceErasure(transaction);
     return await endErasure(transaction, tenant, { erasure, now: now() });
   });
-  return { erasure, entries, rows, untold: await listUntold(db, tenant), left };
+  const untold = await listUntold(db, tenant);
+  return { erasure, entries, rows, untold, left, ...(await stayingOf(options, sealed)) };
 }
 
 function sumOf(a: Record<string, number>, b: Record<string, number>): Record<string, number> {
@@ -247,7 +293,7 @@ async function erasePass(options: EraseOptions, erasing: Erasing): Promise<numbe
 }
 
 function textsOf({ db, sealer, tenant }: EraseOptions, { subject, needles, replacement }: SealedSubject): ErasingTexts {
-  return { db, sealer, tenant, needles, replacement, document: 'actor' in subject ? undefined : subject };
+  return { db, sealer, tenant, needles, replacement, document: 'entity' in subject ? subject : undefined };
 }
 
 function rulesOf({ paths }: Subject): ReadonlyMap<string, CompiledRules> {
@@ -262,11 +308,11 @@ function rulesOf({ paths }: Subject): ReadonlyMap<string, CompiledRules> {
 /**
  * Erases the names in dictionaries, after the entries that came since the pass. The actor counts as registered now, so
  * processes reread the name before the next query; one that read it just after its registration forgets it within five
- * seconds. Returns whether the actor's name existed.
+ * seconds. Returns whether there were rows with the name or the id.
  */
 async function renameAll(db: Database, erasing: Erasing, sealedBefore: number): Promise<boolean> {
-  const { tenant, subject, replacement, recorders } = erasing;
-  if (!('actor' in subject)) return false;
+  const { tenant, subject, replacement, recorders, actors } = erasing;
+  if ('entity' in subject) return false;
   return await inTransaction(
     db,
     async (transaction) => {
@@ -274,14 +320,13 @@ async function renameAll(db: Database, erasing: Erasing, sealedBefore: number): 
       // erasePortion takes the lock of the proof, so nothing is sealed with the name until the end.
       while ((await erasePortion(transaction, erasing, undefined)).entries > 0);
       await redactLateSealed(transaction, erasing, sealedBefore);
-      const existed = await hasActor(transaction, tenant, subject);
-      const [before, after] = [hashOf(subject.actor), hashOf(replacement)].map((lookup) => uuidArray([lookup]));
+      const { acting, represented, named } = actors;
       await sql`
-        select change_rename(${tenant}, (${before}::uuid[])[1], (${after}::uuid[])[1], ${replacement}, ${recorders}::bigint[])`.execute(
-        transaction,
-      );
+        select change_rename(${tenant}, ${replacement}, ${'actorId' in subject}::boolean, ${int8Array(acting)}::bigint[],
+          ${int8Array(represented)}::bigint[], ${int8Array(named)}::bigint[],
+          ${uuidArray(named.map(hashOfErasedActor))}::uuid[], ${int8Array(recorders)}::bigint[])`.execute(transaction);
       await announceErasure(transaction);
-      return existed;
+      return named.length > 0;
     },
     { retries },
   );
@@ -302,7 +347,7 @@ async function refuseLiveDocument(
   tenant: string,
   subject: Subject,
 ): Promise<void> {
-  if ('actor' in subject) return;
+  if (!('entity' in subject)) return;
   const { entity, entityId } = subject;
   const [table, id] = tablesOfOwn.get(entity) ?? [];
   const own =

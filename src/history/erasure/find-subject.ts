@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Sealer } from '../../core/sealing.ts';
 import { hashOf } from '../../core/text-hash.ts';
-import { uuidArray } from '../../postgres/binary-arrays.ts';
+import { int8Array, uuidArray } from '../../postgres/binary-arrays.ts';
 import type { Connection, Database } from '../../postgres/database.ts';
+import { unknownActor } from '../../recording/mapping/who.ts';
 import { listErasures } from './erasure-store.ts';
 import { openSubject, type SealedSubject, type Subject, textOfSubject } from './subject.ts';
 
@@ -14,7 +15,7 @@ interface Searched {
   readonly subject: Subject;
 }
 
-/** Names of a document that are searched in addition to its id. */
+/** Names of a document or a person that are searched in addition to the id. */
 const maxNames = 100;
 
 /** An erasure of the same subject that was interrupted. */
@@ -32,47 +33,142 @@ export async function findUnfinished({ db, sealer, tenant, subject }: Searched) 
 /** The subject with its replacement and the texts to search. */
 export async function newSubject({ db, tenant, subject }: Omit<Searched, 'sealer'>): Promise<SealedSubject> {
   const replacement = `erased-${randomBytes(8).toString('hex')}`;
-  if ('actor' in subject) {
-    // Sessions and accesses have the provider's id of the person without the name.
-    const recorders = await findRecorders(db, tenant, { subject, replacement });
-    const { rows } = await sql<{ known: string }>`
-      select distinct subject as known from change_recorder
-        where tenant = ${tenant} and recorder = any (${recorders}::bigint[]) and subject is not null`.execute(db);
-    return { subject, replacement, needles: [subject.actor, ...rows.map(({ known }) => known)] };
+  if ('entity' in subject) {
+    const names = await namesOfDocument(db, tenant, subject);
+    return { subject, replacement, needles: [subject.entityId, ...names] };
   }
-  const document = uuidArray([hashOf(subject.entityId)]);
-  const { rows } = await sql<{ name: string }>`
-    select distinct e.name from change_entry e join change_kind k on k.tenant = ${tenant} and k.kind = e.kind
-      where e.tenant = ${tenant} and e.document = any (${document}::uuid[]) and k.entity = ${subject.entity} and e.name is not null
-      limit ${maxNames}::integer`.execute(db);
-  return { subject, replacement, needles: [subject.entityId, ...rows.map(({ name }) => name)] };
-}
-
-/** Whether the tenant's history has the name of the actor. */
-export async function hasActor(db: Connection, tenant: string, subject: Subject): Promise<boolean> {
-  if (!('actor' in subject)) return false;
-  const { rows } = await sql`
-    select from change_actor where tenant = ${tenant} and lookup = any (${uuidArray([hashOf(subject.actor)])}::uuid[])`.execute(
+  const names = 'actorId' in subject ? await namesBeside(db, tenant, subject.actorId) : undefined;
+  const needles =
+    'actor' in subject
+      ? [subject.actor]
+      : [subject.actorId, ...(names ?? []).filter(({ isShared }) => !isShared).map(({ name }) => name)];
+  // Sessions and accesses have the provider's id of the person without the name.
+  const recorders = await findRecorders(db, tenant, { subject, replacement, needles });
+  const { rows } = await sql<{ known: string }>`
+    select distinct subject as known from change_recorder
+      where tenant = ${tenant} and recorder = any (${int8Array(recorders)}::bigint[]) and subject is not null`.execute(
     db,
   );
-  return rows.length > 0;
+  return {
+    subject,
+    replacement,
+    needles: [...new Set([...needles, ...rows.map(({ known }) => known)])],
+    names: names?.map(({ name }) => name),
+  };
 }
 
-/** Clients named like the actor, and people behind the actor's entries: numbers of change_recorder. */
+async function namesOfDocument(db: Database, tenant: string, of: { entity: string; entityId: string }) {
+  const document = uuidArray([hashOf(of.entityId)]);
+  const { rows } = await sql<{ name: string }>`
+    select distinct e.name from change_entry e join change_kind k on k.tenant = ${tenant} and k.kind = e.kind
+      where e.tenant = ${tenant} and e.document = any (${document}::uuid[]) and k.entity = ${of.entity} and e.name is not null
+      limit ${maxNames}::integer`.execute(db);
+  return rows.map(({ name }) => name);
+}
+
+/** The names beside the id of a person, and whether somebody else has the same name, with another id or without one. */
+async function namesBeside(db: Database, tenant: string, id: string): Promise<{ name: string; isShared: boolean }[]> {
+  const { rows } = await sql<{ name: string; isShared: boolean }>`
+    with people as materialized (
+      select a.actor_id as id, a.name from change_actor a where a.tenant = ${tenant}
+      union
+      select a.behalf_id, a.behalf_name from change_actor a where a.tenant = ${tenant} and a.behalf_name is not null
+    )
+    select p.name, exists (select from people o where o.name = p.name and o.id is distinct from ${id}) as "isShared"
+      from people p
+      where p.id = ${id} and p.name <> ${unknownActor} and p.name !~ '^erased-[0-9a-f]{16}$'
+      order by p.name limit ${maxNames}::integer`.execute(db);
+  return rows;
+}
+
+/** Rows of the dictionary of actors that have the subject, by their numbers. */
+export interface SubjectActors {
+  /** As the actor. */
+  readonly acting: readonly number[];
+  /** As the person on whose behalf somebody acts. */
+  readonly represented: readonly number[];
+  /** Those of both that still have the name or the id. */
+  readonly named: readonly number[];
+}
+
+/** Finds the subject also where the erasure has replaced it: entries may have been recorded with the row since. */
+export async function findActors(
+  db: Connection,
+  tenant: string,
+  { subject, replacement }: Pick<SealedSubject, 'subject' | 'replacement'>,
+): Promise<SubjectActors> {
+  if ('entity' in subject) return { acting: [], represented: [], named: [] };
+  const [acting, represented, original] =
+    'actor' in subject
+      ? [sql.ref('a.name'), sql.ref('a.behalf_name'), subject.actor]
+      : [sql.ref('a.actor_id'), sql.ref('a.behalf_id'), subject.actorId];
+  const { rows } = await sql<{ actor: number; acts: boolean; isRepresented: boolean; isNamed: boolean }>`
+    select a.actor, coalesce(${acting} in (${original}, ${replacement}), false) as acts,
+           coalesce(${represented} in (${original}, ${replacement}), false) as "isRepresented",
+           ${original} in (${acting}, ${represented}) is true as "isNamed"
+      from change_actor a
+      where a.tenant = ${tenant}
+        and (${acting} in (${original}, ${replacement}) or ${represented} in (${original}, ${replacement}))
+      order by a.actor`.execute(db);
+  const numbersOf = (found: typeof rows) => found.map(({ actor }) => actor);
+  return {
+    acting: numbersOf(rows.filter(({ acts }) => acts)),
+    represented: numbersOf(rows.filter(({ isRepresented }) => isRepresented)),
+    named: numbersOf(rows.filter(({ isNamed }) => isNamed)),
+  };
+}
+
+/** Ids beside the name of an actor, which an erasure by the name leaves. */
+export async function findIdsBeside(db: Connection, tenant: string, sealed: SealedSubject): Promise<string[]> {
+  if (!('actor' in sealed.subject)) return [];
+  const { acting, represented } = await findActors(db, tenant, sealed);
+  const { rows } = await sql<{ id: string }>`
+    select distinct id from (
+      select a.actor_id as id from change_actor a
+        where a.tenant = ${tenant} and a.actor = any (${int8Array(acting)}::bigint[])
+      union all
+      select a.behalf_id from change_actor a
+        where a.tenant = ${tenant} and a.actor = any (${int8Array(represented)}::bigint[])
+    ) beside
+      where id !~ '^erased-[0-9a-f]{16}$' order by id limit ${maxNames}::integer`.execute(db);
+  return rows.map(({ id }) => id);
+}
+
+/** The number of entries by the names of a person without the id, or with another one. */
+export async function countSameName(db: Connection, tenant: string, { subject, names }: SealedSubject) {
+  if (!('actorId' in subject)) return undefined;
+  const { rows } = await sql<{ entries: number }>`
+    select count(*) as entries from change_actor a
+      join change_entry e on e.tenant = ${tenant} and e.actor = a.actor
+      where a.tenant = ${tenant}
+        and (a.name = any (${[...(names ?? [])]}::text[]) and a.actor_id is distinct from ${subject.actorId}
+          or a.behalf_name = any (${[...(names ?? [])]}::text[]) and a.behalf_id is distinct from ${subject.actorId})`.execute(
+    db,
+  );
+  return rows[0]?.entries ?? 0;
+}
+
+/**
+ * Clients named like the person, and people behind the person's entries: numbers of change_recorder. By an id these are
+ * those who signed in for what they changed in Annals, since a client may record what others did.
+ */
 export async function findRecorders(
   db: Database,
   tenant: string,
-  { subject, replacement }: Omit<SealedSubject, 'needles'>,
+  { subject, replacement, needles }: Omit<SealedSubject, 'names'>,
 ): Promise<number[]> {
-  if (!('actor' in subject)) return [];
-  const actors = uuidArray([hashOf(subject.actor), hashOf(replacement)]);
+  if ('entity' in subject) return [];
+  const { acting } = await findActors(db, tenant, { subject, replacement });
+  const isKnown =
+    'actor' in subject
+      ? sql`r.name = ${subject.actor}`
+      : sql`(r.name = any (${[...needles]}::text[]) or r.subject = any (${[...needles]}::text[]))`;
   const { rows } = await sql<{ recorder: number }>`
-    select r.recorder from change_recorder r where r.tenant = ${tenant} and r.name = ${subject.actor}
+    select r.recorder from change_recorder r where r.tenant = ${tenant} and ${isKnown}
     union
-    select r.recorder from change_actor a
-      join change_entry e on e.tenant = ${tenant} and e.actor = a.actor
+    select r.recorder from change_entry e
       join change_recorder r on r.tenant = ${tenant} and r.recorder = e.recorded_by
-      where a.tenant = ${tenant} and a.lookup = any (${actors}::uuid[]) and r.subject is not null
-        and r.subject <> ${replacement}`.execute(db);
+      where e.tenant = ${tenant} and e.actor = any (${int8Array(acting)}::bigint[]) and r.subject is not null
+        and r.subject <> ${replacement} ${'actor' in subject ? sql`` : sql`and r.way = 'service'`}`.execute(db);
   return rows.map(({ recorder }) => recorder);
 }

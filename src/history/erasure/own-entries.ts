@@ -7,7 +7,7 @@ import type { Database } from '../../postgres/database.ts';
 import { ownEntities } from '../../recording/change.ts';
 import type { Place } from '../entries/entry-store.ts';
 import { identifying, isIn, likePatterns } from './replace-in-text.ts';
-import { type ErasableEntry, rewriteEntry } from './rewrite-entry.ts';
+import { contextWithout, type ErasableEntry, rewriteEntry } from './rewrite-entry.ts';
 import type { SealedSubject } from './subject.ts';
 
 /** Limits of a read: candidates, and bytes of their texts. */
@@ -90,7 +90,7 @@ async function readEntries(
   places: readonly Place[],
 ): Promise<{ entries: (ErasableEntry & Place)[]; read: number }> {
   const { rows } = await sql<ErasableEntry & Place & { place: number }>`
-    select s.*, k.entity, false as "isOfActor", false as "isOfRecorder", true as "isOfService"
+    select s.*, k.entity, false as "isOfActor", false as "isOnBehalf", false as "isOfRecorder", true as "isOfService"
       from (
         select e.at, e.sequence, e.kind, e.entity_id as "entityId", e.name, e.related, e.paths, e.context, null as erased, w.place,
                sum(octet_length(e.paths)) over (order by w.place) - octet_length(e.paths) as before
@@ -101,6 +101,27 @@ async function readEntries(
       where s.before < ${maxBytes}::bigint order by s.place`.execute(db);
   const last = rows.at(-1);
   return { entries: rows, read: last === undefined ? places.length : last.place };
+}
+
+/** Entries of a read whose contexts are searched. */
+const maxContexts = 200;
+
+/** The next entries after a place whose contexts have the id of the person in one of the named members. */
+export async function findContexts(
+  db: Database,
+  tenant: string,
+  { subject }: SealedSubject,
+  after: Place | undefined,
+): Promise<{ places: readonly Place[]; reached: Place | undefined }> {
+  if (!('actorId' in subject) || subject.context === undefined) return { places: [], reached: undefined };
+  const behind =
+    after === undefined ? sql`true` : sql`(e.at, e.sequence) > (${after.at}::bigint, ${after.sequence}::bigint)`;
+  const { rows } = await sql<Place & { context: string }>`
+    select e.at, e.sequence, e.context from change_entry e
+      where e.tenant = ${tenant} and ${behind} and e.context like any (${likePatterns([subject.actorId])}::text[])
+      order by e.at, e.sequence limit ${maxContexts}::integer`.execute(db);
+  const found = rows.filter(({ context }) => contextWithout(context, subject) !== context);
+  return { places: found.map(({ at, sequence }) => ({ at, sequence })), reached: rows.at(-1) };
 }
 
 /** SQL: the places as a table function with the columns `at` and `sequence`. */

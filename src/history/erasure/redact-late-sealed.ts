@@ -1,18 +1,17 @@
 import { sql } from 'kysely';
-import { hashOf } from '../../core/text-hash.ts';
-import { int8Array, uuidArray } from '../../postgres/binary-arrays.ts';
+import { int8Array } from '../../postgres/binary-arrays.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { readCommitted } from '../../proof/log/entry-store.ts';
-import type { FieldLabel } from '../../proof/log/fields.ts';
 import { leavesOf, readLeaves, readTreeSize } from '../../proof/log/leaf-store.ts';
 import { entriesOfRow } from '../../recording/positions.ts';
 import type { Place } from '../entries/entry-store.ts';
-import { type Erasing, noteErased } from './erase-portion.ts';
+import { type Erasing, hiddenNames, marksOf, noteErased } from './erase-portion.ts';
 import { redactProof } from './redact-proof.ts';
 
 interface LateEntry extends Place {
   readonly position: number;
   readonly isOfActor: boolean;
+  readonly isOnBehalf: boolean;
   readonly isOfRecorder: boolean;
 }
 
@@ -41,12 +40,12 @@ export async function redactLateSealed(
       if (leaf?.seed !== undefined) late.push(entry);
     }
     const committed = await readCommitted(transaction, tenant, late, Number.MAX_SAFE_INTEGER);
-    const entries = late.flatMap(({ position, isOfActor, isOfRecorder }, place) => {
+    const entries = late.flatMap((of, place) => {
       const entry = committed[place];
-      const hidden = new Set<FieldLabel>();
-      if (isOfActor) hidden.add('actor');
-      if (isOfRecorder) hidden.add('recordedBy');
-      return entry == null ? [] : [{ position, sealed: [entry], after: entry, hidden }];
+      if (entry == null) return [];
+      return [
+        { position: of.position, sealed: [entry], after: entry, hidden: hiddenNames(entry, of, erasing.subject) },
+      ];
     });
     if (entries.length === 0) continue;
     await redactProof(transaction, tenant, entries);
@@ -60,24 +59,26 @@ export async function redactLateSealed(
 
 async function readLate(
   transaction: DatabaseTransaction,
-  { tenant, subject, recorders }: Erasing,
+  { tenant, subject, actors, recorders }: Erasing,
   { after, size }: { after: number; size: number },
 ): Promise<LateEntry[]> {
-  if (!('actor' in subject)) return [];
+  if ('entity' in subject) return [];
+  const marks = marksOf(subject);
   const { rows } = await sql<LateEntry>`
     select * from (
       select e.at, e.sequence, p.first + entry.number - 1 as position,
-             a.lookup = any (${uuidArray([hashOf(subject.actor)])}::uuid[]) and position('"actor"' in e.erased) > 0 as "isOfActor",
+             e.actor = any (${int8Array(actors.acting)}::bigint[]) and position(${marks.acting}::text in e.erased) > 0 as "isOfActor",
+             e.actor = any (${int8Array(actors.represented)}::bigint[])
+               and position(${marks.represented}::text in e.erased) > 0 as "isOnBehalf",
              coalesce(e.recorded_by = any (${int8Array(recorders)}::bigint[]), false)
                and position('"recordedBy"' in e.erased) > 0 as "isOfRecorder"
         from change_position p
         cross join lateral ${entriesOfRow} as entry
         join change_entry e on e.tenant = ${tenant} and e.at = entry.at and e.sequence = entry.sequence
-        join change_actor a on a.tenant = ${tenant} and a.actor = e.actor
         where p.tenant = ${tenant} and p.first + cardinality(p.fingerprints) - 1 > ${after}::bigint and p.first <= ${size}::bigint
           and e.erased is not null
     ) found
-      where position > ${after}::bigint and position <= ${size}::bigint and ("isOfActor" or "isOfRecorder")
+      where position > ${after}::bigint and position <= ${size}::bigint and ("isOfActor" or "isOnBehalf" or "isOfRecorder")
       order by position limit ${maxEntries}::integer`.execute(transaction);
   return rows;
 }

@@ -5,7 +5,7 @@ import { compactText } from '../../core/json/text.ts';
 import { keysOfPath } from '../../core/path-pattern.ts';
 import { applyRulesAt, type CompiledRules } from '../../recording/mapping/apply-rules.ts';
 import { isIn, replaceInText } from './replace-in-text.ts';
-import type { SealedSubject } from './subject.ts';
+import type { SealedSubject, Subject } from './subject.ts';
 
 /** The erasable parts of an entry. `related`, `paths`, `context` and `erased` are JSON texts. */
 export interface ErasableEntry {
@@ -18,6 +18,8 @@ export interface ErasableEntry {
   readonly erased: string | null;
   /** Whether the subject is its actor. */
   readonly isOfActor: boolean;
+  /** Whether its actor acted on behalf of the subject. */
+  readonly isOnBehalf: boolean;
   /** Whether the subject recorded it. */
   readonly isOfRecorder: boolean;
   /** Whether it is of Annals' own object, whose name and values may contain the person. */
@@ -34,7 +36,7 @@ export type RewrittenEntry = Pick<ErasableEntry, 'entityId' | 'name' | 'related'
 const erasedValue = '"[erased]"';
 
 /**
- * An entry without the subject: its actor, recorder, document or related document, or a name in an own object. Its
+ * An entry without the subject: its actor, for whom that acted, recorder, document or related document, or a name in an own object. Its
  * type, its time, the names of its paths and the number of its related items stay.
  *
  * @param rules additional paths to erase, by entity type
@@ -49,11 +51,14 @@ export function rewriteEntry(
   let { entityId, name, related } = entry;
   let isOwn = false;
   if (entry.isOfRecorder) gone.add('recordedBy');
-  if ('actor' in subject) {
-    const { paths, context } = entry;
-    if (!entry.isOfActor && !entry.isOfService)
+  if (!('entity' in subject)) {
+    const { paths } = entry;
+    if (!entry.isOfActor && !entry.isOnBehalf && !entry.isOfService) {
+      const context = contextWithout(entry.context, subject);
+      if (context !== entry.context) gone.add('context');
       return { entityId, name, related, paths, context, erased: textOf(gone) };
-    if (entry.isOfActor) gone.add('actor');
+    }
+    noteNames(entry, subject, gone);
   } else {
     isOwn = entry.entity === subject.entity && entry.entityId === subject.entityId;
     if (isOwn) {
@@ -82,6 +87,30 @@ export function rewriteEntry(
   const isGone = entry.context !== null && (gone.size > 0 || isIn(entry.context, sealed));
   if (isGone) gone.add('context');
   return { entityId, name, related, paths, context: isGone ? null : entry.context, erased: textOf(gone) };
+}
+
+/** Notes which names and ids go: the dictionary of actors has them. */
+function noteNames({ isOfActor, isOnBehalf }: ErasableEntry, subject: Subject, gone: Set<string>): void {
+  const isById = 'actorId' in subject;
+  if (isOfActor) gone.add('actor');
+  if (isOfActor && isById) gone.add('actorId');
+  if (!isOnBehalf) return;
+  if (isById) gone.delete(behalfName);
+  gone.add(isById ? 'onBehalfOf' : behalfName);
+}
+
+/** In `erased`: the name alone, where an erasure by the name leaves the id beside it. */
+const behalfName = 'onBehalfOf.name';
+
+/** A context without the members that equal the id of a person, where the subject names them. */
+export function contextWithout(context: string | null, subject: Subject): string | null {
+  if (context === null || !('actorId' in subject) || subject.context === undefined) return context;
+  const { actorId, context: names } = subject;
+  const isMeant = (name: string, value: JsonNode) =>
+    names.includes(name) && (stringOf(value) ?? compactText(value)) === actorId;
+  const members = entriesOf(parseJson(context));
+  if (!members.some(([name, value]) => isMeant(name, value))) return context;
+  return objectText(members.map(([name, value]) => [name, isMeant(name, value) ? erasedValue : compactText(value)]));
 }
 
 function textOf(gone: ReadonlySet<string>): string {

@@ -13,17 +13,36 @@ export interface NamedPaths {
 }
 
 /** The person or document of an erasure. */
-export type Subject = ({ readonly actor: string } | { readonly entity: string; readonly entityId: string }) & {
-  readonly paths: readonly NamedPaths[];
-};
+export type Subject = (NamedPerson | IdentifiedPerson | SubjectDocument) & { readonly paths: readonly NamedPaths[] };
+
+/** All who have the name. */
+interface NamedPerson {
+  readonly actor: string;
+}
+
+interface IdentifiedPerson {
+  readonly actorId: string;
+  /** Members of contexts to erase where they equal the id, also in entries of others. */
+  readonly context?: readonly string[] | undefined;
+}
+
+interface SubjectDocument {
+  readonly entity: string;
+  readonly entityId: string;
+}
 
 /** A subject with its replacement. */
 export interface SealedSubject {
   readonly subject: Subject;
   /** `erased-` and a random text. */
   readonly replacement: string;
-  /** Texts to replace outside the history: an actor's name and providers' ids, or a document's id and names. */
+  /**
+   * Texts to replace outside the history: an actor's name and providers' ids, a person's id and the names that nobody
+   * else has, or a document's id and names.
+   */
   readonly needles: readonly string[];
+  /** The names beside the id of a person. */
+  readonly names?: readonly string[] | undefined;
 }
 
 export const sealedSubjects: SealedColumn = {
@@ -49,9 +68,9 @@ export function openSubject(
 /** The same text for the same subject. */
 export function textOfSubject(subject: Subject): string {
   const { paths } = subject;
-  return 'actor' in subject
-    ? JSON.stringify(['actor', subject.actor, paths])
-    : JSON.stringify(['document', subject.entity, subject.entityId, paths]);
+  if ('actor' in subject) return JSON.stringify(['actor', subject.actor, paths]);
+  if ('actorId' in subject) return JSON.stringify(['actorId', subject.actorId, subject.context ?? [], paths]);
+  return JSON.stringify(['document', subject.entity, subject.entityId, paths]);
 }
 
 function purposeOf(tenant: string, erasure: string): string {

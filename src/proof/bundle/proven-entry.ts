@@ -91,7 +91,7 @@ export function isErasedAsSaid(entry: StoredEntry): boolean {
   if (entry.erased === null) return true;
   const fields = fieldsOf(entry);
   const erased = fields.texts.keys().filter((index) => isErased(fields, index));
-  const names = new Set(erased.map((index) => nameOf(fields, index)));
+  const names = new Set(erased.flatMap((index) => namesAt(fields, index)));
   return namesOf(entry.erased)?.every((name) => names.has(name)) === true;
 }
 
@@ -108,7 +108,7 @@ function isErased(fields: EntryFields, index: number): boolean {
       // A hash under the key of the installation.
       return true;
     case 'context':
-      return text === null;
+      return text === null || hasErasedMember(text);
     case 'before':
     case 'after':
       return text === '"[erased]"';
@@ -121,18 +121,30 @@ function isErased(fields: EntryFields, index: number): boolean {
   }
 }
 
-function isNamed(names: readonly string[] | undefined, fields: EntryFields, index: number): boolean {
-  const name = nameOf(fields, index);
-  return name === 'identity' ? names !== undefined : names?.includes(name) === true;
+/** Whether a context has lost a member, which may be one of several: the proof has the context as a whole. */
+function hasErasedMember(context: string): boolean {
+  try {
+    return Object.values(JSON.parse(context)).includes('[erased]');
+  } catch {
+    return false;
+  }
 }
 
-/** How the history calls the field where it was erased. */
-function nameOf(fields: EntryFields, index: number): string {
+function isNamed(names: readonly string[] | undefined, fields: EntryFields, index: number): boolean {
+  if (labelAt(fields, index) === 'identity') return names !== undefined;
+  return names !== undefined && namesAt(fields, index).some((name) => names.includes(name));
+}
+
+/** How the history may call the field where it was erased. */
+function namesAt(fields: EntryFields, index: number): string[] {
   const label = labelAt(fields, index);
-  if (label === 'relatedEntityId') return 'related';
-  if (label !== 'before' && label !== 'after') return label;
+  if (label === 'relatedEntityId') return ['related'];
+  // An erasure by the name leaves the id beside it.
+  if (label === 'onBehalfOfName') return ['onBehalfOf', 'onBehalfOf.name'];
+  if (label === 'onBehalfOfId') return ['onBehalfOf'];
+  if (label !== 'before' && label !== 'after') return [label];
   const path = fields.texts[label === 'before' ? index - 1 : index - 2];
-  return `paths.${path == null ? '' : JSON.parse(path)}`;
+  return [`paths.${path == null ? '' : JSON.parse(path)}`];
 }
 
 /** Undefined for what is no list of names. */

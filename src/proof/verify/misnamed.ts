@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Connection } from '../../postgres/database.ts';
 import type { Way } from '../../recording/change.ts';
-import { hashOfKind, hashOfStoredActor, type StoredActor } from '../../recording/entry-columns.ts';
+import { hashOfErasedActor, hashOfKind, hashOfStoredActor, type StoredActor } from '../../recording/entry-columns.ts';
 import { numberOfPath, numberOfRest } from '../../recording/path-names.ts';
 import { lookupOfRecorder } from '../../recording/store.ts';
 import { isReplacement } from '../bundle/proven-entry.ts';
@@ -86,7 +86,13 @@ async function readActors(db: Connection, tenant: string, after: number): Promis
   return rows;
 }
 
-const isActor = ({ lookup, ...actor }: NamedActor) => hashOfStoredActor(actor).toString('hex') === lookup;
+function isActor({ lookup, number, ...actor }: NamedActor): boolean {
+  const { name, actorId, onBehalfOfName, onBehalfOfId } = actor;
+  const isErased = [name, actorId, onBehalfOfName, onBehalfOfId].some((one) => one !== null && isReplacement(one));
+  const hashes = [hashOfStoredActor(actor), ...(isErased ? [hashOfErasedActor(number)] : [])];
+  return hashes.some((hash) => hash.toString('hex') === lookup);
+}
+
 const wordsOfActor = ({ name }: NamedActor) => `the actor ${name}`;
 
 interface NamedRecorder extends Named {
