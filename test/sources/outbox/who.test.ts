@@ -119,6 +119,33 @@ test('a lane that is relayed later gives the same correlation id', async () => {
   expect(new Set(groupsOf(await attributions()))).toEqual(new Set(['a']));
 });
 
+test('two relays and four writers: a correlation id is of one transaction, and of all its changes', async () => {
+  const { application, pool, history } = await createFlags();
+  startRelay(application);
+  startRelay(application);
+  await Promise.all(
+    [1, 2, 3, 4].map(async (writer) => {
+      for (let round = 0; round < 30; round++) {
+        const ids = Array.from(
+          { length: 1 + ((writer + round) % 3) },
+          (_, place) => 1000 * writer + 10 * round + place,
+        );
+        const inserts = ids.map((id) => `insert into flags values (${id}, true, null, pg_current_xact_id()::text)`);
+        await pool.query(`begin; ${inserts.join('; ')}; commit`);
+      }
+    }),
+  );
+  await eventually(() => countOfEntries(history)).toBe(240);
+  // The id of the actor is the transaction.
+  const byTransaction = Map.groupBy(await attributionsOf(history), ({ who }) => who);
+  const ids = [...byTransaction.values()].map((changes) => new Set(changes.map(({ correlationId }) => correlationId)));
+  expect(ids.filter(({ size }) => size !== 1)).toEqual([]);
+  const expected = [...byTransaction.values()].map(({ length }) => length > 1);
+  expect(ids.map((of) => !of.has(null))).toEqual(expected);
+  expect(new Set(ids.flatMap((of) => [...of])).size).toBe(1 + expected.filter(Boolean).length);
+  await eventually(async () => (await pool.query('select from annals.outbox')).rowCount).toBe(0);
+});
+
 test('rows by the SQL of an older version are recorded, and the relay asks for the SQL of today', async () => {
   const { application, pool, attributions } = await createFlags();
   await pool.query(
