@@ -27,7 +27,8 @@ export const permittedBy = {
   'schema.schema_manage': 'Writes and reads the types of custom entities and their schemas.',
   'schema.custominstance_read': 'Reads the instances of custom entities.',
   'recorder.change_record': 'Sends changes to the recorder.',
-  'recorder.actor_set': 'Sets the actor of a recorded change. Without this scope the actor is the name of the client.',
+  'recorder.actor_set':
+    'Sets who made a recorded change, and for whom. Without this scope the actor is the name of the client.',
   'schema.custominstance_manage': 'Writes and reads the instances of custom entities.',
   'usage.budget_manage': 'Writes and reads budgets: what calls of models may use and cost.',
   'usage.usage_read': 'Reads the usage by day (entries, bytes, requests and tokens), calls of models and their costs.',

@@ -86,7 +86,7 @@ function repeatedKey({ tape, node }: JsonNode): string | undefined {
 }
 
 function schemaFaults(file: unknown): MappingFault[] {
-  return allErrors(file)
+  return withoutAlternatives(allErrors(file))
     .filter(({ keyword }) => keyword !== 'additionalProperties')
     .slice(0, maxFaults)
     .map(({ instancePath, keyword, message, params }) => {
@@ -102,6 +102,29 @@ function schemaFaults(file: unknown): MappingFault[] {
       return { path, message };
     });
 }
+
+/**
+ * Of a value that may have several types: the faults by its own type alone, or one fault with all types that it may
+ * have.
+ */
+function withoutAlternatives(errors: SchemaErrors): SchemaErrors {
+  const unions = new Set(errors.flatMap(({ keyword, instancePath }) => (keyword === 'anyOf' ? [instancePath] : [])));
+  const isOfType = ({ keyword, instancePath }: SchemaErrors[number]) =>
+    unions.has(instancePath) && (keyword === 'type' || keyword === 'anyOf');
+  const others = errors.filter((error) => !isOfType(error));
+  return errors.flatMap((error) => {
+    const { keyword, instancePath: path } = error;
+    if (!isOfType(error)) return [error];
+    const isFaulty = others.some(({ instancePath }) => instancePath === path || instancePath.startsWith(`${path}/`));
+    if (isFaulty || keyword === 'type') return [];
+    const types = errors.flatMap((other) =>
+      other.keyword === 'type' && other.instancePath === path ? [other.message.replace('must be ', '')] : [],
+    );
+    return [{ ...error, message: `must be ${types.join(' or ')}` }];
+  });
+}
+
+type SchemaErrors = ReturnType<typeof allErrors>;
 
 /** TypeBox stops at 8 errors. The limit is global, so it is raised for this call only. */
 function allErrors(file: unknown) {

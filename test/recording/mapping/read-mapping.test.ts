@@ -192,23 +192,26 @@ describe('a mapping', () => {
     const x = (length: number) => 'x'.repeat(length);
     expect(table({ actorId: { value: x(1000) }, correlationId: { value: x(200) } })).toEqual([]);
     expect(table({ transactionActor: 'who', onBehalfOf: { id: 'c' } })).toEqual([]);
-    for (const members of [
-      { actorId: '' },
-      { actorId: { value: '' } },
-      { actorId: { value: x(1001) } },
-      { actorId: { column: 'a' } },
-      { actorId: { value: 'a', also: 'b' } },
-      { onBehalfOf: 'client' },
-      { onBehalfOf: {} },
-      { onBehalfOf: { names: 'client' } },
-      { correlationId: { value: x(201) } },
-      { correlationId: 7 },
-      { transactionActor: {} },
-      { transactionActor: { actor: { value: 'Jane' } } },
-      { transactionActor: { actor: 'who', correlationId: 'r' } },
-      { transactionActor: { onBehalfOf: {} } },
-    ]) {
-      expect(table(members), JSON.stringify(members)).not.toEqual([]);
+    const faults: [object, ...string[]][] = [
+      [{ actorId: '' }, 'actorId: must not have fewer than 1 characters'],
+      [{ actorId: 7 }, 'actorId: must be string or object'],
+      [{ actorId: { value: '' } }, 'actorId → value: must not have fewer than 1 characters'],
+      [{ actorId: { value: x(1001) } }, 'actorId → value: must not have more than 1000 characters'],
+      [{ actorId: { value: 'a', also: 'b' } }, 'actorId → also: is not a key that this object can have'],
+      [{ onBehalfOf: 'client' }, 'onBehalfOf: must be object'],
+      [{ onBehalfOf: {} }, 'onBehalfOf: must not have fewer than 1 properties'],
+      [{ onBehalfOf: { names: 'client' } }, 'onBehalfOf → names: is not a key that this object can have'],
+      [{ correlationId: { value: x(201) } }, 'correlationId → value: must not have more than 200 characters'],
+      [{ transactionActor: {} }, 'transactionActor: must not have fewer than 1 properties'],
+      [{ transactionActor: { actor: { value: 'Jane' } } }, 'transactionActor → actor: must be string'],
+      [{ transactionActor: { request: 'r' } }, 'transactionActor → request: is not a key that this object can have'],
+      [
+        { transactionActor: { onBehalfOf: {} } },
+        'transactionActor → onBehalfOf: must not have fewer than 1 properties',
+      ],
+    ];
+    for (const [members, ...messages] of faults) {
+      expect(table(members)).toEqual(messages.map((message) => `tables → public.orders → ${message}`));
     }
     expect(table({ actorId: { value: 'a\0' }, onBehalfOf: { id: { value: '\ud800' } } })).toEqual([
       'tables → public.orders → actorId → value: has a NUL character',
