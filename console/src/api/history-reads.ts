@@ -1,4 +1,5 @@
 import type {
+  Actor,
   ChangeEntry,
   ChangeFacets,
   ChangeHistogram,
@@ -88,7 +89,7 @@ export async function readHistogram(q: string, buckets: number, signal: AbortSig
   return await annals().history.histogram({ q, buckets, timeZone: zoneName() }, { signal });
 }
 
-export type FacetField = 'entity' | 'type' | 'actor' | 'path';
+export type FacetField = 'entity' | 'type' | 'actor' | 'actorId' | 'onBehalfOf' | 'path' | 'context.ip';
 
 /** The values of a field that most of the matching entries have. */
 export async function readFacets(
@@ -114,6 +115,19 @@ export async function readNames(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   return (await annals().history.names({ field, prefix, entity, size }, { signal })).values;
+}
+
+/** The actors whose id, or one of whose names, begins with a text. */
+export async function findActors(prefix: string, pageSize: number, signal: AbortSignal): Promise<readonly Actor[]> {
+  return (await annals().actors.list({ prefix, pageSize }, { signal })).items;
+}
+
+/** The actor with an id; undefined if the history has no change of it any more. */
+export async function readActor(id: string, signal: AbortSignal): Promise<Actor | undefined> {
+  // Among ids and names that begin so, the id itself may come on a later page.
+  for await (const actor of annals().actors.list({ prefix: id, pageSize: 500 }, { signal }))
+    if (actor.actorId === id) return actor;
+  return undefined;
 }
 
 /** A document by its last name. */

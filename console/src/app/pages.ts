@@ -33,6 +33,10 @@ export const pages: readonly Page[] = [
     scopes: [historyAbilities.documents],
     load: async () => (await import('../document/document-page.tsx')).DocumentPage,
   }),
+  page('people', 'People', 'actor', {
+    scopes: [historyAbilities.all],
+    load: async () => (await import('../actor/people-page.tsx')).PeoplePage,
+  }),
   page('actor', 'Actor', 'actor', {
     scopes: historyScopes,
     inNavigation: false,

@@ -1,9 +1,9 @@
 import { type FacetField, readFacets } from '../api/history-reads.ts';
 import { useRequest } from '../api/requests.ts';
 import { countText } from '../components/numbers.ts';
-import { Name } from '../components/text.tsx';
 import { ChangeTypeMark, changeTypes } from '../components/values.tsx';
 import { chosenValues, togglePath, toggleValue, writtenItems, writtenPath } from '../query-text/edit-query.ts';
+import { Person } from './who.tsx';
 import './history-page.css';
 
 const facets: readonly (readonly [FacetField, string])[] = [
@@ -11,6 +11,12 @@ const facets: readonly (readonly [FacetField, string])[] = [
   ['entity', 'Entity'],
   ['actor', 'Actor'],
   ['path', 'Field'],
+];
+
+/** What a history may lack: last, so that nothing moves where they are missing. */
+const facetsOfIds: typeof facets = [
+  ['actorId', 'Person'],
+  ['onBehalfOf', 'On behalf of'],
 ];
 
 interface FacetListsProps {
@@ -25,16 +31,21 @@ interface FacetListsProps {
 interface FacetListProps extends FacetListsProps {
   readonly field: FacetField;
   readonly title: string;
+  /** Whether nothing is shown where no entry has a value. */
+  readonly isOptional?: boolean;
 }
 
 const size = 8;
 
 /** By what the query can be narrowed. */
-export function FacetLists(props: FacetListsProps) {
+export function FacetLists({ showsIds, ...props }: FacetListsProps & { readonly showsIds: boolean }) {
   return (
     <>
       {facets.map(([field, title]) => (
         <FacetList key={field} field={field} title={title} {...props} />
+      ))}
+      {(showsIds ? facetsOfIds : []).map(([field, title]) => (
+        <FacetList key={field} field={field} title={title} isOptional {...props} />
       ))}
     </>
   );
@@ -43,22 +54,23 @@ export function FacetLists(props: FacetListsProps) {
 /**
  * The values of a field with most of the matching entries, with exact counts. A click narrows the query, and shows how.
  */
-export function FacetList({ field, title, counted, q, round, onQuery }: FacetListProps) {
+export function FacetList({ field, title, isOptional = false, counted, q, round, onQuery }: FacetListProps) {
   const { value } = useRequest(counted === undefined ? undefined : `${counted} ${round}`, (signal) =>
     readFacets(counted ?? '', field, size, signal),
   );
   const { has, toggle } = choiceOf(field, q);
+  if (isOptional && (value === undefined || value.values.length === 0)) return null;
   const max = Math.max(1, ...(value?.values ?? []).map(({ count }) => count));
   return (
     <section class="facet">
       <h2>{title}</h2>
       <ul>
-        {(value?.values ?? []).map(({ value: text, count }) => (
+        {(value?.values ?? []).map(({ value: text, name, count }) => (
           <li key={text}>
             <button type="button" class="facet-value" aria-pressed={has(text)} onClick={() => onQuery(toggle(text))}>
               <span class="facet-bar" style={{ width: `${(count / max) * 100}%` }} />
               <span class="facet-text">
-                {isType(text) && field === 'type' ? <ChangeTypeMark type={text} /> : <Name text={text} />}
+                {isType(text) && field === 'type' ? <ChangeTypeMark type={text} /> : <Person name={name} id={text} />}
               </span>
               <span class="number facet-count">{countText(count)}</span>
             </button>

@@ -100,13 +100,17 @@ interface ListCardProps<Item> {
   readonly empty: { readonly icon: IconName; readonly title: string; readonly text: string };
   /** The button that adds an item. */
   readonly add?: ComponentChildren;
+  /** Whether the list is found by a text. */
+  readonly isSearched?: boolean;
 }
 
 interface ListPageProps<Item> extends ListCardProps<Item> {
   readonly title: ComponentChildren;
   readonly lead: ComponentChildren;
-  /** A filter to show before one is written. */
-  readonly example: string;
+  /** A filter to show before one is written; undefined where the list has a search. */
+  readonly example?: string;
+  /** Of a list that is found by a text and not by the query language: what the text is. */
+  readonly search?: string;
   readonly chips?: Chips;
   /** Fields with their few values, for filters by them. */
   readonly choices?: readonly { readonly field: string; readonly values: readonly string[] }[];
@@ -115,27 +119,29 @@ interface ListPageProps<Item> extends ListCardProps<Item> {
 }
 
 /** A page that is a list: its title, its filter, its table, and what opens beside it. */
-export function ListPage<Item>({ title, lead, example, chips, choices = [], children, ...card }: ListPageProps<Item>) {
+export function ListPage<Item>(props: ListPageProps<Item>) {
+  const { title, lead, example, search, chips, choices = [], children, ...card } = props;
   const { list, add } = card;
   return (
     <>
       <PageHeader title={title} lead={lead}>
         {add}
       </PageHeader>
-      <FilterBar list={list} example={example}>
+      <FilterBar list={list} example={example} search={search}>
         <FilterChips list={list} chips={chips} />
         {choices.map((choice) => (
           <FieldChoice key={choice.field} list={list} {...choice} />
         ))}
       </FilterBar>
-      <ListCard {...card} />
+      <ListCard isSearched={search !== undefined} {...card} />
       {children}
     </>
   );
 }
 
 /** A list with its total, its table and its pages; or why there is none. */
-export function ListCard<Item>({ list, noun, plural = `${noun}s`, empty, add, isOpen, ...table }: ListCardProps<Item>) {
+export function ListCard<Item>(props: ListCardProps<Item>) {
+  const { list, noun, plural = `${noun}s`, empty, add, isOpen, isSearched = false, ...table } = props;
   const { page, total } = list;
   const items = page.value?.items ?? [];
   return (
@@ -166,8 +172,13 @@ export function ListCard<Item>({ list, noun, plural = `${noun}s`, empty, add, is
         </EmptyState>
       ) : (
         <EmptyState icon="search" title={`No ${noun} matches`}>
-          <p>A filter names fields and their values as they are written. Clear it to see all {plural}.</p>
-          <Button onClick={() => list.setFilter('')}>Clear the filter</Button>
+          <p>
+            {isSearched
+              ? 'Write the beginning of a name or an id.'
+              : 'A filter names fields and their values as they are written.'}{' '}
+            Clear it to see all {plural}.
+          </p>
+          <Button onClick={() => list.setFilter('')}>Clear the {isSearched ? 'search' : 'filter'}</Button>
         </EmptyState>
       )}
       <CursorPager onPrevious={list.onPrevious} onNext={list.onNext} />
@@ -184,13 +195,14 @@ type Filtered = Pick<List<unknown>, 'filter' | 'setFilter'>;
 
 interface FilterBarProps {
   readonly list: Filtered;
-  readonly example: string;
+  readonly example: string | undefined;
+  readonly search: string | undefined;
   /** Ready filters beside the field. */
   readonly children: ComponentChildren;
 }
 
-/** A filter in the query language over the fields of the items. Enter applies it. */
-function FilterBar({ list: { filter, setFilter }, example, children }: FilterBarProps) {
+/** A filter in the query language over the fields of the items, or a search. Enter applies it. */
+function FilterBar({ list: { filter, setFilter }, example, search, children }: FilterBarProps) {
   const [text, setText] = useState(filter);
   // Before the reader can write, or the first characters would be lost.
   useLayoutEffect(() => setText(filter), [filter]);
@@ -203,17 +215,18 @@ function FilterBar({ list: { filter, setFilter }, example, children }: FilterBar
       <div class="filter-field">
         <Icon name="search" />
         <input
-          class="control mono"
+          class={search === undefined ? 'control mono' : 'control'}
           type="search"
-          aria-label="Filter"
-          placeholder={example}
+          dir="auto"
+          aria-label={search ?? 'Filter'}
+          placeholder={example ?? search}
           spellcheck={false}
           autocomplete="off"
           value={text}
           onInput={(event) => setText(event.currentTarget.value)}
         />
       </div>
-      <Button type="submit">Filter</Button>
+      <Button type="submit">{search === undefined ? 'Filter' : 'Search'}</Button>
       {filter === '' ? undefined : (
         <Button kind="quiet" icon="close" onClick={() => setFilter('')}>
           Clear

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { caller } from '../support/caller.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { readLayoutShift, sidewaysRoom, waitForQuiet } from '../support/page-measures.ts';
+import { recordLife } from '../support/record-life.ts';
 
 const windows = [
   { width: 390, height: 844 },
@@ -51,7 +52,8 @@ export function layoutTests(the: () => ConsoleUnderTest): void {
 /** Makes what the pages show. Returns their addresses below the console. */
 async function fillPages(the: ConsoleUnderTest): Promise<readonly string[]> {
   const call = await caller(the);
-  const { tenant } = the;
+  const { server, tenant } = the;
+  await recordLife(server, tenant, { entity: 'layout', actor: 'Layla', who: { actorId: 'layout-1' } }, ['{"a":1}']);
   const agent = {
     name: { en: 'Stockroom' },
     description: { en: 'Knows the stockroom.' },
@@ -82,6 +84,8 @@ async function fillPages(the: ConsoleUnderTest): Promise<readonly string[]> {
     'document?entity=product&id=none',
     'actor?name=Jane+Doe',
     'actor',
+    'people',
+    'actor?id=layout-1',
     'subscriptions',
     `subscriptions/one?id=${id}`,
     `subscriptions/edit?id=${id}`,
