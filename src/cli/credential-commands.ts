@@ -1,3 +1,4 @@
+import type { ShownActors } from '../core/written-restriction.ts';
 import { readRestriction } from '../history/search/plan/restriction.ts';
 import type { Database } from '../postgres/database.ts';
 import { parseCommand } from './arguments.ts';
@@ -12,22 +13,31 @@ export const credentialOptions = {
   name: { type: 'string' },
   query: { type: 'string' },
   hide: { type: 'string' },
+  actors: { type: 'string' },
 } as const;
 
 type CredentialValues = { readonly [Name in keyof typeof credentialOptions]?: string | undefined };
 
 /** The tenant, the name and the rights. Throws a UsageError. */
-export function credentialOf(command: string, { tenant, scope, name, query, hide }: CredentialValues) {
+export function credentialOf(command: string, { tenant, scope, name, ...shown }: CredentialValues) {
   if (tenant === undefined || scope === undefined) throw new UsageError(`${command} needs --tenant and --scope`);
-  return { tenant, scope, name, restriction: restrictionOf({ query, hide }) };
+  return { tenant, scope, name, restriction: restrictionOf(shown) };
 }
 
-/** The restriction of `--query` and `--hide`; undefined without either. */
-function restrictionOf({ query, hide }: Pick<CredentialValues, 'query' | 'hide'>) {
-  if (query === undefined && hide === undefined) return undefined;
+const shownActors: ReadonlyMap<string, ShownActors> = new Map<string, ShownActors>([
+  ['none', false],
+  ['names', true],
+  ['all', 'all'],
+]);
+
+/** The restriction of `--query`, `--hide` and `--actors`; undefined without any. */
+function restrictionOf({ query, hide, actors }: Pick<CredentialValues, 'query' | 'hide' | 'actors'>) {
+  if (query === undefined && hide === undefined && actors === undefined) return undefined;
   const paths = namesOf(hide) ?? [];
   if (hide !== undefined && paths.length === 0) throw new UsageError('--hide needs at least one path');
-  return readRestriction([{ query: query ?? '', hide: paths }]);
+  const shown = actors === undefined ? undefined : shownActors.get(actors);
+  if (actors !== undefined && shown === undefined) throw new UsageError('--actors must be none, names or all');
+  return readRestriction([{ query: query ?? '', hide: paths, ...(shown !== undefined && { actors: shown }) }]);
 }
 
 /** The names of a list separated by blanks or commas. */

@@ -148,5 +148,11 @@ export interface Restriction {
   readonly actors: ShownActors;
 }
 
-/** Throws validation_violation for a query or a path that a restriction cannot have. */
-export type ReadRestriction = (written: readonly WrittenRestriction[]) => Restriction;
+/**
+ * Throws validation_violation for a query or a path that a restriction cannot have. With the `author` of the last part,
+ * throws insufficient_permissions for a query on contexts that the author may not read.
+ */
+export type ReadRestriction = (
+  written: readonly WrittenRestriction[],
+  author?: Pick<Credentials, 'scopes'>,
+) => Restriction;

@@ -55,8 +55,9 @@ test('a client that sees a part of the history is shown and listed with it, and 
   await createTenant(database.db, 'shop');
   const create = (...rest: string[]) =>
     annals(['client', 'create', '--tenant', 'shop', '--scope', ...rest], environment);
-  const shown = { query: 'entity:order', hide: ['card', 'items.*.price', 'phone'] };
-  const part = ['--query', 'entity:order', '--hide', 'card items.*.price,phone'];
+  const shown = { query: 'entity:order actorId:u-17', hide: ['card', 'items.*.price', 'phone'], actors: 'all' };
+  const query = ['--query', shown.query, '--hide', 'card items.*.price,phone'];
+  const part = [...query, '--actors', 'all'];
   const made = await create('changelog.changelog_read changelog.viewer_issue', ...part);
   expect(JSON.parse(made.stdout)).toMatchObject(shown);
   const { clientId } = JSON.parse(made.stdout);
@@ -68,6 +69,11 @@ test('a client that sees a part of the history is shown and listed with it, and 
   const wrong = await create('changelog.changelog_read', '--query', 'type:update entity:~o');
   expect(wrong).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('not valid at position 13') });
   expect(await create('changelog.changelog_read', '--hide', ' ')).toMatchObject({ code: 2, stdout: '' });
+  expect(await create('changelog.changelog_read', '--actors', 'some')).toMatchObject({ code: 2, stdout: '' });
+  const names = await create('changelog.changelog_read', ...query, '--actors', 'names');
+  expect(names).toMatchObject({ code: 2, stderr: expect.stringContaining('not valid at position 14') });
+  const none = await create('changelog.changelog_read', '--actors', 'none');
+  expect(JSON.parse(none.stdout)).toMatchObject({ query: '', hide: [], actors: false });
 });
 
 test('the clients of a tenant that is not there are no empty list', async () => {

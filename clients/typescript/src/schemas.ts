@@ -15,8 +15,8 @@ export type Erasure = Schemas['ErasureItem'];
 export type HistoryLog = Schemas['HistoryLog'];
 /** The members of an agent that `fields` names. */
 export type AgentItem = Schemas['AgentItem'];
-/** One change of a document. */
-export type ChangeEntry = Schemas['ChangeEntry'];
+/** One change of a document. A client that was made with `--actors none` gets it without `actor`. */
+export type ChangeEntry = Schemas['ChangeEntry'] & { actor: string };
 /** The values that most changes have. */
 export type ChangeFacets = Schemas['ChangeFacets'];
 /** What records changes. */

@@ -1,7 +1,7 @@
 // All SQL of keys in one file: creating, listing, revoking and reading share columns and views.
 import { type ColumnType, type Generated, sql } from 'kysely';
 import { AnnalsError } from '../../core/errors.ts';
-import type { WrittenRestriction } from '../../core/written-restriction.ts';
+import type { ShownActors, WrittenRestriction } from '../../core/written-restriction.ts';
 import type { Credentials, Restriction } from '../../http/credentials.ts';
 import { isScope, mayReadHistory, type Scope } from '../../http/scopes.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
@@ -75,6 +75,7 @@ export interface ShownKey {
   rate?: number;
   query?: string;
   hide?: readonly string[];
+  actors?: ShownActors | undefined;
   /** Of a person's key: the issuer and subject at the OpenID provider. */
   issuer?: string;
   subject?: string;

@@ -222,7 +222,9 @@ export async function findClientBySecret(
 
 /** A client's restriction has at most one part. */
 function shownRestriction([own]: readonly WrittenRestriction[] = []): ShownRestriction {
-  return own === undefined ? {} : { query: own.query, hide: own.hide };
+  if (own === undefined) return {};
+  const { query, hide, actors } = own;
+  return { query, hide, ...(actors !== undefined && { actors }) };
 }
 
 /** A client with a restriction gets no scope that reveals more of the tenant. */
@@ -231,8 +233,8 @@ function refuseWiderScopes(granted: readonly Scope[]): void {
   if (wider === undefined) return;
   throw new AnnalsError(
     'validation_violation',
-    `A client with a query or hidden paths cannot have ${wider}. It can have: ${restrictableScopes.join(', ')}.`,
-    { details: [{ field: 'scope', message: `cannot have ${wider} with a query or hidden paths` }] },
+    `A client with a query, hidden paths or actors cannot have ${wider}. It can have: ${restrictableScopes.join(', ')}.`,
+    { details: [{ field: 'scope', message: `cannot have ${wider} with a query, hidden paths or actors` }] },
   );
 }
 

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { AnnalsError, OperatorError } from '../../core/errors.ts';
+import { shownActors } from '../../http/body-members.ts';
 import type { ReadRestriction, Restriction } from '../../http/credentials.ts';
 import { compileFaultFinder } from '../../http/schema-faults.ts';
 import { isScope, restrictableScopes, type Scope } from '../../http/scopes.ts';
@@ -16,6 +17,7 @@ const Rule = Type.Object(
     trustEmail: Type.Optional(Type.Boolean()),
     query: Type.Optional(Type.String()),
     hide: Type.Optional(Type.Array(Type.String(), { minItems: 1 })),
+    actors: Type.Optional(shownActors('What they see of who made a change.')),
   },
   { additionalProperties: false },
 );
@@ -98,18 +100,18 @@ function parse(text: string): RuleOfFile[] {
 }
 
 function restrictionOf(
-  { query, hide, scopes }: Omit<RuleOfFile, 'claims'>,
+  { query, hide, actors, scopes }: Omit<RuleOfFile, 'claims'>,
   place: number,
   read: ReadRestriction,
 ): Restriction | undefined {
-  if (query === undefined && hide === undefined) return undefined;
+  if (query === undefined && hide === undefined && actors === undefined) return undefined;
   const wider = scopes.find((scope) => !restrictableScopes.some((allowed) => allowed === scope));
   if (wider !== undefined)
     throw new OperatorError(
-      `the file of ANNALS_OIDC_RULES: rules.${place} cannot have ${wider} with a query or hidden paths`,
+      `the file of ANNALS_OIDC_RULES: rules.${place} cannot have ${wider} with query, hide or actors`,
     );
   try {
-    return read([{ query: query ?? '', hide: hide ?? [] }]);
+    return read([{ query: query ?? '', hide: hide ?? [], ...(actors !== undefined && { actors }) }]);
   } catch (error) {
     if (!(error instanceof AnnalsError)) throw error;
     throw new OperatorError(`the file of ANNALS_OIDC_RULES: rules.${place}: ${error.message}`);

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { AnnalsError, invalidField } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
+import { shownActors } from '../../http/body-members.ts';
 import { maxNameCharacters, nameRules, TenantName } from '../../http/chosen-id.ts';
 import { callerOf, type ReadRestriction } from '../../http/credentials.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
@@ -19,7 +20,8 @@ const NewViewerToken = Type.Object(
       'x-must': 'have a term; entity:* shows all changes',
       description:
         'A query of the change history: who has the token sees the changes that match, and nothing that tells of any other. ' +
-        'It has at least one term and no regular expression. `entity:*` shows all.',
+        'It has at least one term and no regular expression. `entity:*` shows all. Terms on what `actors` shows need it; terms on the ' +
+        'context need `changelog.changelog_manage`.',
     }),
     subject: Type.String({
       ...nameRules,
@@ -33,7 +35,12 @@ const NewViewerToken = Type.Object(
       }),
     ),
     hide: Type.Optional(Type.Array(Type.String(), { description: 'Paths whose values are masked. Default: none.' })),
-    actors: Type.Optional(Type.Boolean({ description: 'Whether the changes show who made them. Default: true.' })),
+    actors: Type.Optional(
+      shownActors(
+        'What the changes show of who made them. `true` (default): the name of the actor. `all`: also `actorId`, `onBehalfOf` ' +
+          'and `correlationId`, as far as the maker sees them. `false`: nothing.',
+      ),
+    ),
     export: Type.Optional(
       Type.Boolean({ description: 'Whether the changes of a query can be had as a file. Default: false.' }),
     ),
@@ -79,10 +86,10 @@ export async function viewerTokenRoutes(app: HttpServer, options: ViewerTokenOpt
       },
     },
     async (request, reply) => {
-      const { tenant, clientId, person, restriction } = request.credentials;
+      const { tenant, clientId, person, restriction, scopes } = request.credentials;
       const { q, subject, expiresIn = viewerTokenLifetime.default, hide = [], actors = true } = request.body;
       const written = { query: q, hide, actors };
-      checkPart(() => readRestriction([...(restriction?.written ?? []), written]));
+      checkPart(() => readRestriction([...(restriction?.written ?? []), written], { scopes }));
       const expiresAt = now() + expiresIn * 1_000;
       const token = sealViewerToken(sealer, {
         ...written,

@@ -9,6 +9,7 @@ import {
   type Restriction,
   type VerifyViewerToken,
 } from '../../http/credentials.ts';
+import { mayReadContext } from '../../http/scopes.ts';
 import { tenantOfClientId } from '../oauth/client-identity.ts';
 import type { ClientState, FindClientState } from '../oauth/client-states.ts';
 import { openViewerToken, type ViewerToken } from './token-text.ts';
@@ -19,8 +20,12 @@ const maxCharacters = 4 * 1024 * 1024;
 interface OpenedToken {
   readonly token: ViewerToken;
   readonly tenant: string;
-  /** With its maker's restriction at the last use. */
-  read?: { readonly ofMaker: Restriction | undefined; readonly restriction: Restriction };
+  /** With its maker's restriction and right to contexts at the last use. */
+  read?: {
+    readonly ofMaker: Restriction | undefined;
+    readonly readsContext: boolean;
+    readonly restriction: Restriction;
+  };
 }
 
 /**
@@ -50,13 +55,14 @@ export function createViewerTokenVerifier(options: {
   }
 
   /** The maker's restriction, then the token's. */
-  function restrictionOf(opened: OpenedToken, ofMaker: Restriction | undefined): Restriction {
-    if (opened.read === undefined || opened.read.ofMaker !== ofMaker) {
-      const { query, hide, actors } = opened.token;
-      const restriction = readRestriction([...(ofMaker?.written ?? []), { query, hide, actors }]);
-      opened.read = { ofMaker, restriction };
-    }
-    return opened.read.restriction;
+  function restrictionOf(opened: OpenedToken, { restriction: ofMaker, scopes }: ClientState): Restriction {
+    const { read } = opened;
+    const readsContext = mayReadContext(scopes);
+    if (read?.ofMaker === ofMaker && read?.readsContext === readsContext) return read.restriction;
+    const { query, hide, actors } = opened.token;
+    const restriction = readRestriction([...(ofMaker?.written ?? []), { query, hide, actors }], { scopes });
+    opened.read = { ofMaker, readsContext, restriction };
+    return restriction;
   }
 
   function credentialsOf(opened: OpenedToken, maker: ClientState | undefined): Credentials {
@@ -64,7 +70,7 @@ export function createViewerTokenVerifier(options: {
     if (maker === undefined || !mayIssue) throw new AccessTokenFault('invalid');
     const { token, tenant } = opened;
     const { clientId, subject, export: mayExport } = token;
-    const restriction = readableOrRefused(() => restrictionOf(opened, maker.restriction));
+    const restriction = readableOrRefused(() => restrictionOf(opened, maker));
     const scopes = ['changelog.changelog_read'] as const;
     return { tenant, clientId, clientName: maker.name, scopes, restriction, viewer: { subject, mayExport } };
   }

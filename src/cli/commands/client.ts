@@ -7,15 +7,17 @@ import { withInterruptibleDatabase } from '../with-database.ts';
 
 export const command: Command = {
   help: `Usage: annals client create --tenant T --scope "A B" [--name N] [--query Q] [--hide PATHS]
+                            [--actors none|names|all]
        annals client list --tenant T
        annals client revoke CLIENT_ID
 
 create prints one JSON object with the client's id and secret. The secret is shown once;
 Annals stores only its hash. The name is the actor of its changes; default: the client's id.
 --query limits the client to the changes that match, and --hide (paths separated by blanks or
-commas) masks the values at these paths. Such a client can only have the scopes
-changelog.changelog_read and changelog.viewer_issue. list prints a JSON array, without
-secrets. The tokens of a revoked client stop working within 5 seconds, in every process.
+commas) masks the values at these paths. Such a client sees the names of actors (--actors
+names); with --actors all also their ids, on whose behalf they acted and correlation ids,
+with none not even the names. It can only have the scopes changelog.changelog_read and
+changelog.viewer_issue. list prints a JSON array, without secrets. The tokens of a revoked client stop working within 5 seconds, in every process.
 
 Example:
   annals client create --tenant acme --scope "changelog.changelog_read" --name "Jane Doe"

@@ -7,19 +7,21 @@ import { credentialOf, credentialOptions, listOfTenant, namesOf } from '../crede
 import { withInterruptibleDatabase } from '../with-database.ts';
 
 export const command: Command = {
-  help: `Usage: annals key create --tenant T --scope S [--query Q] [--hide PATHS] [--models M]
-                         [--rate N] [--expires P90D] [--name N]
+  help: `Usage: annals key create --tenant T --scope S [--query Q] [--hide PATHS]
+                         [--actors none|names|all] [--models M] [--rate N]
+                         [--expires P90D] [--name N]
        annals key list --tenant T
        annals key revoke --tenant T KEY_ID
 
 A key is for programs that cannot renew tokens. It is a bearer token for /mcp/T with the scope
 changelog.changelog_read, and for /openai/T with ai.completion_manage; nothing else accepts
 it. create prints one JSON object with the key. The key is shown once; Annals stores only a
-hash of its secret. --query and --hide limit what it sees, as for clients; a key with either
-cannot call models. --models limits it to these: "openai/gpt-5 anthropic/claude-sonnet-4-5". --rate
-limits it to N requests a second over all processes; more get 429. --expires is an ISO 8601
-duration; without it the key does not expire. list prints a JSON array, with the time of the
-last use. A revoked key stops working within 5 seconds, in every process.
+hash of its secret. --query, --hide and --actors limit what it sees, as for clients; a key
+with any of them cannot call models. --models limits it to these:
+"openai/gpt-5 anthropic/claude-sonnet-4-5". --rate limits it to N requests a second over all
+processes; more get 429. --expires is an ISO 8601 duration; without it the key does not
+expire. list prints a JSON array, with the time of the last use. A revoked key stops working
+within 5 seconds, in every process.
 
 Example:
   annals key create --tenant acme --scope changelog.changelog_read --expires P90D --name "Claude of Jane"`,

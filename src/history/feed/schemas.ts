@@ -12,6 +12,8 @@ const cursor = Type.String({
 export const FeedChange = Type.Object(
   {
     ...ChangelogChangeItem.properties,
+    // Restricted credentials have no feed.
+    actor: Type.String({ ...ChangelogChangeItem.properties.actor, description: 'Who made the change.' }),
     position: Type.Integer({ minimum: 1, format: 'int64', description: 'Counts the changes of the tenant.' }),
     cursor,
     ref: Type.String({ description: 'Opaque and constant. `…/entries` answers the change with this ref.' }),

@@ -62,7 +62,12 @@ export const ChangelogChangeItem = Type.Object(
       description: 'The values that changed, by the path of the field.',
     }),
     schemaVersion: Type.Optional(Type.String({ description: 'The version of the format of the document, if known.' })),
-    actor: Type.String({ description: 'Who made the change: a name, or `system`, `external`, `unknown`.' }),
+    actor: Type.Optional(
+      Type.String({
+        description:
+          'Who made the change: a name, or `system`, `external`, `unknown`. Missing only for credentials that show no actors.',
+      }),
+    ),
     actorId: Type.Optional(
       Type.String({ description: 'Identifies the actor, if known: names change, and people share them.' }),
     ),
@@ -99,17 +104,9 @@ export const ChangelogChangeItem = Type.Object(
   { $id: 'ChangeEntry' },
 );
 
-const { actor, context: _context, recordedBy: _recordedBy, ...membersOfAll } = ChangelogChangeItem.properties;
+const { context: _context, recordedBy: _recordedBy, ...membersOfAll } = ChangelogChangeItem.properties;
 
-export const ViewerChange = Type.Object(
-  {
-    ...membersOfAll,
-    actor: Type.Optional(
-      Type.String({ ...actor, description: 'Who made the change. Missing where the token shows no actors.' }),
-    ),
-  },
-  { $id: 'ViewerChange' },
-);
+export const ViewerChange = Type.Object(membersOfAll, { $id: 'ViewerChange' });
 
 /** Spec: change history response. */
 function historyPage(item: TSchema, $id: string) {

@@ -231,6 +231,7 @@ test('a rule with a query shows a part of the history alone, and one that loses 
     scopes: reading,
     query: 'entity:order',
     hide: ['card'],
+    actors: 'all',
   };
   await writeFile(rulesFile, rules(only));
   const { browser } = await signIn();
@@ -243,14 +244,24 @@ test('a rule with a query shows a part of the history alone, and one that loses 
   };
   const namesOf = async () => (await browser.call('/console/api/changelog/acme/names?field=document')).status;
   expect(await namesOf()).toBe(200);
-  await change({ ...only, query: 'entity:order actor:Jane' });
+  await change({ ...only, query: 'entity:order actorId:u-17' });
   await expect.poll(namesOf).toBe(403);
-  await change({ ...only, query: undefined, hide: undefined });
+  await change({ ...only, query: undefined, hide: undefined, actors: undefined });
   await expect.poll(feedOf).toBe(200);
 });
 
 test.each<[string, string, RegExp]>([
   ['no JSON', '{', /is not valid JSON/],
+  [
+    'other actors',
+    rules({ claims: { a: 'b' }, tenants: ['acme'], scopes: reading, actors: 'ids' }),
+    /rules\.0\.actors must be false, true or "all"/,
+  ],
+  [
+    'a query on ids that it does not show',
+    rules({ claims: { a: 'b' }, tenants: ['acme'], scopes: reading, query: 'actorId:u-17' }),
+    /rules\.0: The query is not valid at position 1/,
+  ],
   ['no rule', '{"rules":[]}', /rules must not have fewer than 1 items/],
   [
     'an unknown member',

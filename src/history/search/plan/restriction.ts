@@ -16,16 +16,20 @@ import { isContextField } from './id-patterns.ts';
 export const hideLimits = { paths: 100, characters: 200 } as const;
 
 /** The query of each part applies to what the parts before it show, so their masks hold in it too. */
-export const readRestriction: ReadRestriction = (written) => {
+export const readRestriction: ReadRestriction = (written, author) => {
   let read: Omit<Restriction, 'written'> = { query: and([], 1), hide: [], actors: 'all' };
+  let last = read.query;
   for (const { query, hide, actors = true } of written) {
-    const inner = readFixedQuery(query, read);
+    // A query of before may name actors that it does not show. Ids may be named only where they are shown.
+    const inner = readFixedQuery(query, leastOf(read.actors, actors === 'all' ? 'all' : true));
     read = {
       query: andMasked(read.query, inner, read.hide),
       hide: [...read.hide, ...readHidden(hide)],
       actors: leastOf(read.actors, actors),
     };
+    last = inner;
   }
+  if (author !== undefined && !mayReadContext(author.scopes) && usesContext(last)) throw insufficientScopes();
   return { written, ...read };
 };
 
@@ -141,10 +145,10 @@ function termsOf(condition: Condition): Exclude<Condition, { kind: 'and' | 'or' 
   return condition.kind === 'and' || condition.kind === 'or' ? condition.operands.flatMap(termsOf) : [condition];
 }
 
-/** `outer`: the parts before it. */
-function readFixedQuery(text: string, outer: Pick<Restriction, 'actors'>): Query {
+/** `actors`: what its terms may name. */
+function readFixedQuery(text: string, actors: ShownActors): Query {
   try {
-    const query = parseVisible(text, outer.actors);
+    const query = parseVisible(text, actors);
     const pattern = termsOf(query)
       .flatMap(matchesOf)
       .find(({ matcher }) => matcher.kind === 'regex');
