@@ -4,6 +4,7 @@ import { traceHeaders } from '../../core/trace.ts';
 import { type BoundedResponse, HttpClient, retryAfterOf } from '../../outbound/http-client.ts';
 import { lineOfChange } from '../../recording/mapping/import-line.ts';
 import { RefusedChangesError, type SourceChange } from '../../recording/mapping/record-mapped.ts';
+import { relayHeader } from '../relay-header.ts';
 import type { SourceLog } from '../source-log.ts';
 
 /** Records changes of the outbox, in one transaction. Idempotent. */
@@ -166,6 +167,7 @@ export class RecorderClient {
       {
         'content-type': 'application/x-ndjson',
         'content-encoding': 'gzip',
+        [relayHeader]: 'true',
       },
       await pack(lines.join('\n')),
     );

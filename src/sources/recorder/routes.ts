@@ -12,6 +12,7 @@ import { type RecordBatch, type RecordedBatch, RejectedChangesError } from '../.
 import { withDerivedCorrelation } from '../../recording/change.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { maxRetries } from '../../recording/record-change.ts';
+import { relayHeader } from '../relay-header.ts';
 import type { BodyReader } from './body-reader.ts';
 import { bodyLimit } from './limits.ts';
 import type { BodyFormat, Encoding, ReadBody } from './read-body.ts';
@@ -160,13 +161,13 @@ function recordables({ changes, bytes }: ReadBody, body: Buffer, request: Fastif
 
 /**
  * What changes without a correlation id get: that of the whole request if it says so, else the trace of their event or
- * of a request with one change. Rows of a snapshot belong to no trace.
+ * of a request with one change. Rows of a snapshot belong to no trace, and what a relay sends not to that of the relay.
  */
 function derivedCorrelation(changes: ReadBody['changes'], { id, headers, query }: FastifyRequest) {
   const trace = readTraceparent(headers.traceparent)?.traceId;
   const { correlation } = query as { correlation?: string };
   const ofRequest = correlation === 'request' ? (trace ?? id) : undefined;
-  const isAlone = changes.every(({ index }) => index === 0);
+  const isAlone = changes.every(({ index }) => index === 0) && headers[relayHeader] === undefined;
   return ({ kind }: Pick<ReadChange, 'kind'>, ofEvent: string | undefined): string | undefined =>
     ofRequest ?? (kind === 'snapshot' ? undefined : (ofEvent ?? (isAlone ? trace : undefined)));
 }

@@ -199,6 +199,12 @@ test('one trace goes from the batch of the relay, over its request, to each stat
   };
   const tokenRequest = inTrace().find(({ name }) => name === 'POST /oauth/token');
   for (const statement of statements) expect([requestSpan(), tokenRequest]).toContain(rootOf(statement));
+  // The trace is that of the relay: the change was alone in its transaction.
+  const token = await server.token(tenant, { scope });
+  const answer = await server.call(`/changelog/${tenant}/changelogs?q=entity:order entityId:traced`, { token });
+  const { items } = (await answer.json()) as { items: object[] };
+  expect(items).toMatchObject([{ entityId: 'traced', type: 'create' }]);
+  expect(items[0]).not.toHaveProperty('correlationId');
 });
 
 test('a client that lacks a scope, or that the recorder does not know, ends the relay', async () => {
