@@ -39,6 +39,7 @@ export const de: Readonly<Record<TextName, string>> = {
   changed: '{document} wurde geändert',
   deleted: '{document} wurde gelöscht',
   by: 'von {actor}',
+  onBehalfOf: 'im Auftrag von {person}',
   fromTo: '{field}: von {before} auf {after}',
   set: '{field}: {after}',
   setTo: '{field}: auf {after} gesetzt',

@@ -38,6 +38,7 @@ export const en = {
   changed: '{document} was changed',
   deleted: '{document} was deleted',
   by: 'by {actor}',
+  onBehalfOf: 'on behalf of {person}',
   fromTo: '{field}: from {before} to {after}',
   set: '{field}: {after}',
   setTo: '{field}: set to {after}',

@@ -23,7 +23,7 @@ const shownFields = { create: 3, update: 5, delete: 0 } as const;
 /** One change: what it happened to, who made it, and its fields. */
 export function ChangeItem({ change, reads, onOpen }: ChangeItemProps) {
   const language = useLanguage();
-  const { at, type, actor } = change;
+  const { at, type, actor, actorId, onBehalfOf } = change;
   const [isOpen, setOpen] = useState(false);
   const { whole, state, readWhole } = useWhole(change, reads);
   const { entity, cut = [] } = whole ?? change;
@@ -44,16 +44,13 @@ export function ChangeItem({ change, reads, onOpen }: ChangeItemProps) {
           {actor === undefined ? undefined : (
             <span class="actor" part="actor">
               {' '}
-              <Sentence
-                text="by"
-                with={{
-                  actor: (
-                    <bdi>
-                      <Text text={language.actor(actor)} />
-                    </bdi>
-                  ),
-                }}
-              />
+              <Sentence text="by" with={{ actor: <Person name={actor} id={actorId} /> }} />
+            </span>
+          )}
+          {onBehalfOf === undefined ? undefined : (
+            <span class="actor" part="actor on-behalf-of">
+              {' '}
+              <Sentence text="onBehalfOf" with={{ person: <Person name={onBehalfOf.name} id={onBehalfOf.id} /> }} />
             </span>
           )}
         </p>
@@ -91,6 +88,33 @@ const maxShown = 500;
 
 const icons = { create: 'plus', update: 'edit', delete: 'remove' } as const;
 const titles = { create: 'created', update: 'changed', delete: 'deleted' } as const;
+
+interface PersonProps {
+  readonly name: string | undefined;
+  readonly id: string | undefined;
+}
+
+/** `Jane Doe (u-17)`, as far as the token shows it. */
+function Person({ name, id }: PersonProps) {
+  const language = useLanguage();
+  const isIdAlone = name === undefined || name === id;
+  return (
+    <>
+      <bdi>
+        <Text text={isIdAlone ? (id ?? '') : language.actor(name)} />
+      </bdi>
+      {isIdAlone || id === undefined ? undefined : (
+        <>
+          {' ('}
+          <bdi>
+            <Text text={id} />
+          </bdi>
+          )
+        </>
+      )}
+    </>
+  );
+}
 
 interface DocumentNameProps {
   readonly change: Change;
