@@ -5,19 +5,45 @@ import { completionPlace, namesToRead, suggestionsAt } from '../src/history/comp
 const now = Date.parse('2026-11-22T12:00:00Z');
 /** The bar marks the caret. */
 const at = (text: string) => completionPlace(text.replace('|', ''), text.indexOf('|'));
-const labels = (text: string, names: string[] = []) => suggestionsAt(at(text), names, now).map(({ label }) => label);
+const all = { ids: true, context: true };
+const suggestions = (text: string, names: string[] = [], rights = all) =>
+  suggestionsAt(at(text), { names: names.map((name) => ({ name, hint: '' })), now, rights });
+const labels = (text: string, names: string[] = [], rights = all) =>
+  suggestions(text, names, rights).map(({ label }) => label);
 const accepted = (text: string, label: string, names: string[] = []) => {
-  const suggestion = suggestionsAt(at(text), names, now).find((candidate) => candidate.label === label);
+  const suggestion = suggestions(text, names).find((candidate) => candidate.label === label);
   const caret = text.indexOf('|');
   return suggestion && `${text.slice(0, suggestion.start)}${suggestion.insert}${text.slice(caret + 1)}`;
 };
 
 test('where a term may begin, fields that begin so are offered', () => {
-  expect(labels('|')).toHaveLength(11);
+  expect(labels('|')).toHaveLength(17);
   expect(labels('ent|')).toEqual(['entity', 'entityId']);
-  expect(labels('type:update a|')).toEqual(['actor']);
+  expect(labels('type:update a|')).toEqual(['actor', 'actorId']);
   expect(labels('compoundLogicalQuery:((t|')).toEqual(['type']);
   expect(labels('related:elemMatch(e|')).toEqual(['entity', 'entityId']);
+});
+
+test('what a session may not use in a query is not offered', () => {
+  const none = { ids: false, context: false };
+  expect(labels('|', [], none)).toHaveLength(11);
+  expect(labels('a|', [], none)).toEqual(['actor']);
+  expect(labels('co|', [], { ids: true, context: false })).toEqual(['compoundLogicalQuery', 'correlationId']);
+  expect(labels('context.|')).toEqual(['context.ip', 'context.requestId']);
+});
+
+test('what an entry may lack has its conditions as words, and the same texts as values in quotes', () => {
+  expect(labels('actorId:|', ['u-17'])).toEqual(['u-17', 'exists', 'missing']);
+  expect(labels('context.ip:m|')).toEqual(['missing']);
+  expect(labels('actor:|', ['Jane Doe'])).toEqual(['Jane Doe']);
+  expect(accepted('onBehalfOf:|', 'missing')).toBe('onBehalfOf:missing ');
+  const [value] = suggestions('onBehalfOf:miss|', ['missing']);
+  expect(value?.insert).toBe('"missing" ');
+  expect(labels('context."user-agent":Moz type:|')).toEqual(['create', 'update', 'delete']);
+  expect(namesToRead(at('actorId:u-|'))).toEqual({ field: 'actorId', prefix: 'u-' });
+  expect(namesToRead(at('context.ip:203.|'))).toEqual({ field: 'context.ip', prefix: '203.' });
+  for (const field of ['correlationId', 'context.requestId', 'onBehalfOfId'])
+    expect(namesToRead(at(`${field}:a|`)), field).toBeUndefined();
 });
 
 test('right after a colon only values are offered, and names are read by what is written', () => {

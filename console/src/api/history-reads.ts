@@ -8,6 +8,8 @@ import type {
   ExactDocumentAtMoment,
 } from '@annals/client';
 import type { JsonObject, JsonValue } from '@annals/client/json';
+import { bareGlob } from '../../../src/query/written.ts';
+import { counted } from '../components/numbers.ts';
 import { zoneName } from '../components/times.ts';
 import { annals } from './annals.ts';
 import { readsContext } from './session.ts';
@@ -115,6 +117,36 @@ export async function readNames(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   return (await annals().history.names({ field, prefix, entity, size }, { signal })).values;
+}
+
+/** Values of a field that the service does not list by name. */
+export interface ValueSearch {
+  readonly field: 'actorId' | 'onBehalfOf' | 'context.ip';
+  readonly prefix: string;
+}
+
+/** A name or value that is known, and what it means. */
+export interface KnownName {
+  readonly name: string;
+  readonly hint: string;
+}
+
+/** What is known of a field and begins with a text: names, ids with their latest name, or values of the last 30 days. */
+export async function readKnown(search: NameSearch | ValueSearch, signal: AbortSignal): Promise<readonly KnownName[]> {
+  const { field, prefix } = search;
+  const size = 12;
+  if (field === 'actorId') {
+    const actors = await findActors(prefix, size, signal);
+    return actors.map(({ actorId, names }) => ({ name: actorId, hint: names[0]?.name ?? '' }));
+  }
+  if (field === 'onBehalfOf' || field === 'context.ip') {
+    const glob = prefix === '' ? undefined : bareGlob([prefix, '']);
+    const { values } = await readFacets(glob === undefined ? '' : `${field}:${glob}`, field, size, signal);
+    return values
+      .filter(({ value }) => value.startsWith(prefix))
+      .map(({ value, count }) => ({ name: value, hint: counted(count, 'change') }));
+  }
+  return (await readNames({ ...search, field }, signal)).map((name) => ({ name, hint: '' }));
 }
 
 /** The actors whose id, or one of whose names, begins with a text. */

@@ -1,7 +1,7 @@
 import { scanQuery, type Term } from '../../../src/query/scan.ts';
-import { unquoted, writtenValue } from '../../../src/query/written.ts';
-import type { NameSearch } from '../api/history-reads.ts';
-import { chosenValues, writtenBounds, writtenPath } from '../query-text/edit-query.ts';
+import { unquoted } from '../../../src/query/written.ts';
+import type { KnownName, NameSearch, ValueSearch } from '../api/history-reads.ts';
+import { chosenValues, writtenBounds, writtenPath, writtenText } from '../query-text/edit-query.ts';
 import { timeChoices } from './time-choices.ts';
 
 /** A completion at the caret. */
@@ -32,7 +32,9 @@ interface CompletionPlace {
 
 type ItemField = 'related' | 'change';
 
-const fields: readonly (readonly [string, string])[] = [
+type Fields = readonly (readonly [name: string, hint: string])[];
+
+const fields: Fields = [
   ['entity', 'the type of document, such as order'],
   ['entityId', 'one document, beside its entity'],
   ['type', 'create, update or delete'],
@@ -46,7 +48,30 @@ const fields: readonly (readonly [string, string])[] = [
   ['compoundLogicalQuery', '((…) OR (…))'],
 ];
 
-const itemFields: Readonly<Record<ItemField, readonly (readonly [string, string])[]>> = {
+/** Fields of who exactly made a change: a part of the history may not show it. */
+const idFields: Fields = [
+  ['actorId', 'the id of who changed it'],
+  ['onBehalfOf', 'for whom: the name'],
+  ['onBehalfOfId', 'for whom: the id'],
+  ['correlationId', 'one request or transaction'],
+];
+
+/** Members of the context; the language takes any name. */
+const contextFields: Fields = [
+  ['context.ip', 'the address, where the context has one'],
+  ['context.requestId', 'the request, where the context has it'],
+];
+
+/** The fields that an entry may lack. */
+const optionalFields = new Set([...idFields, ...contextFields].map(([name]) => name));
+
+/** What the reader may use in a query beside what everybody may. */
+export interface QueryRights {
+  readonly ids: boolean;
+  readonly context: boolean;
+}
+
+const itemFields: Readonly<Record<ItemField, Fields>> = {
   related: [
     ['entity', 'the type of the related item'],
     ['entityId', 'its id'],
@@ -113,24 +138,30 @@ function plain(written: string): string {
 }
 
 /** The names that would help here, where the service knows some. */
-export function namesToRead({ value, item, entity }: CompletionPlace): NameSearch | undefined {
+export function namesToRead({ value, item, entity }: CompletionPlace): NameSearch | ValueSearch | undefined {
   if (value === undefined || value.prefix.startsWith('~')) return undefined;
   const { field, prefix } = value;
   // The name of a path has a star for each place in an array.
   if (field === 'path' && item !== 'related') return { field, prefix, entity };
   if (prefix.includes('*') || item === 'change') return undefined;
+  if (item === undefined && (field === 'actorId' || field === 'onBehalfOf' || field === 'context.ip'))
+    return { field, prefix };
   if (item === 'related') return field === 'entity' ? { field: 'related.entity', prefix } : undefined;
   return field === 'entity' || field === 'actor' || field === 'related.entity' ? { field, prefix } : undefined;
 }
 
 /** The completions at the caret, given the names that begin like the value there. */
-export function suggestionsAt(place: CompletionPlace, names: readonly string[], now: number): Suggestion[] {
-  return [...valueSuggestions(place, names, now), ...fieldSuggestions(place)];
+export function suggestionsAt(
+  place: CompletionPlace,
+  { names, now, rights }: { readonly names: readonly KnownName[]; readonly now: number; readonly rights: QueryRights },
+): Suggestion[] {
+  return [...valueSuggestions(place, names, now), ...fieldSuggestions(place, rights)];
 }
 
-function fieldSuggestions({ field, item, mayEnd }: CompletionPlace): Suggestion[] {
+function fieldSuggestions({ field, item, mayEnd }: CompletionPlace, rights: QueryRights): Suggestion[] {
   if (field === undefined) return [];
-  const found = (item === undefined ? fields : itemFields[item])
+  const topFields = [...fields, ...(rights.ids ? idFields : []), ...(rights.context ? contextFields : [])];
+  const found = (item === undefined ? topFields : itemFields[item])
     .filter(([name]) => name.toLowerCase().startsWith(field.prefix.toLowerCase()))
     .map(([name, hint]) => ({ label: name, hint, insert: `${name}:`, start: field.start }));
   return item !== undefined && mayEnd && field.prefix === ''
@@ -138,7 +169,7 @@ function fieldSuggestions({ field, item, mayEnd }: CompletionPlace): Suggestion[
     : found;
 }
 
-function valueSuggestions({ value, item }: CompletionPlace, names: readonly string[], now: number): Suggestion[] {
+function valueSuggestions({ value, item }: CompletionPlace, names: readonly KnownName[], now: number): Suggestion[] {
   if (value === undefined) return [];
   const { start, prefix, inList, field } = value;
   const after = inList ? '' : ' ';
@@ -154,12 +185,13 @@ function valueSuggestions({ value, item }: CompletionPlace, names: readonly stri
     return prefix === '' ? [{ label: 'elemMatch(', hint, insert: 'elemMatch(', start }] : [];
   }
   const known = item === 'change' ? wordsOfChange[field] : wordsOf[field];
-  if (known !== undefined)
-    return known
-      .filter(([word]) => word.startsWith(prefix))
-      .map(([word, hint]) => ({ label: word, hint, insert: `${word}${after}`, start }));
-  const written = field === 'path' ? writtenPath : writtenValue;
-  return names.map((name) => ({ label: name, hint: '', insert: `${written(name)}${after}`, start }));
+  const offered = (known ?? (optionalFields.has(field) ? wordsOfOptional : []))
+    .filter(([word]) => word.startsWith(prefix))
+    .map(([word, hint]) => ({ label: word, hint, insert: `${word}${after}`, start }));
+  if (known !== undefined) return offered;
+  const written = field === 'path' ? writtenPath : writtenText;
+  const found = names.map(({ name, hint }) => ({ label: name, hint, insert: `${written(name)}${after}`, start }));
+  return [...found, ...offered];
 }
 
 /** Fields that take some words alone, or give them a meaning of their own. */
@@ -172,6 +204,11 @@ const wordsOf: Words = {
     ['delete', ''],
   ],
 };
+
+const wordsOfOptional: Fields = [
+  ['exists', 'any value'],
+  ['missing', 'without one'],
+];
 
 const wordsOfChange: Words = {
   before: [

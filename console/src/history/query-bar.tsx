@@ -1,14 +1,14 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { scanQuery, type Term } from '../../../src/query/scan.ts';
-import { readNames } from '../api/history-reads.ts';
+import { type KnownName, readKnown, readNames } from '../api/history-reads.ts';
 import { useRequest } from '../api/requests.ts';
-import { allows, historyAbilities } from '../api/session.ts';
+import { allows, historyAbilities, readsContext } from '../api/session.ts';
 import { Button } from '../components/buttons.tsx';
 import { Icon } from '../components/icon.tsx';
 import { Name } from '../components/text.tsx';
 import { nameOfPath, writtenPath } from '../query-text/edit-query.ts';
-import { completionPlace, namesToRead, type Suggestion, suggestionsAt } from './completion.ts';
+import { completionPlace, namesToRead, type QueryRights, type Suggestion, suggestionsAt } from './completion.ts';
 import type { QueryFault } from './query-faults.ts';
 import './query-bar.css';
 
@@ -169,19 +169,22 @@ export function QueryBar({ q, fault, action = 'Search', onSubmit, onText }: Quer
 }
 
 function useSuggestions(text: string, caret: number, isOpen: boolean): Suggestion[] {
-  const [names, setNames] = useState<{ readonly key: string; readonly names: readonly string[] }>({
+  const [names, setNames] = useState<{ readonly key: string; readonly names: readonly KnownName[] }>({
     key: '',
     names: [],
   });
   const place = completionPlace(text, caret);
-  const search = isOpen && allows(historyAbilities.names) ? namesToRead(place) : undefined;
+  const isWhole = allows(historyAbilities.all);
+  const rights = { ids: isWhole, context: isWhole && readsContext() };
+  const wanted = isOpen && allows(historyAbilities.names) ? namesToRead(place) : undefined;
+  const search = wanted !== undefined && mayRead(wanted.field, rights) ? wanted : undefined;
   const key = search === undefined ? '' : JSON.stringify(search);
   useEffect(() => {
     if (search === undefined) return;
     const controller = new AbortController();
     const timer = setTimeout(() => {
-      readNames(search, controller.signal).then(
-        (found) => setNames({ key, names: found }),
+      readKnown(search, controller.signal).then(
+        (known) => setNames({ key, names: known }),
         // Without suggestions the reader can continue writing.
         () => setNames({ key, names: [] }),
       );
@@ -191,7 +194,13 @@ function useSuggestions(text: string, caret: number, isOpen: boolean): Suggestio
       controller.abort();
     };
   }, [key]);
-  return isOpen ? suggestionsAt(place, names.key === key ? names.names : [], Date.now()) : [];
+  const found = names.key === key ? names.names : [];
+  return isOpen ? suggestionsAt(place, { names: found, now: Date.now(), rights }) : [];
+}
+
+function mayRead(field: string, { ids, context }: QueryRights): boolean {
+  if (field === 'actorId' || field === 'onBehalfOf') return ids;
+  return field === 'context.ip' ? context : true;
 }
 
 interface QueryHighlightProps {

@@ -109,6 +109,43 @@ export function whoTests(the: () => ConsoleUnderTest): void {
     await expect.poll(() => totalOf(page)).toBe(3);
   });
 
+  test('who exactly, for whom and from where is written with suggestions', async () => {
+    const { server, tenant, open } = the();
+    const who = { actorId: 'w-9', onBehalfOf: { name: 'Umbrella' } };
+    const life = { entity: 'suggested', actor: 'Wilma', context: '{"ip":"198.51.100.4"}', who };
+    await recordLife(server, tenant, life, ['{"a":1}']);
+    const page = await open('history');
+    const query = page.getByRole('combobox', { name: 'Query' });
+    await query.click();
+    const accept = async (typed: string, name: RegExp | string) => {
+      await query.pressSequentially(typed);
+      await page.getByRole('option', { name }).first().click();
+    };
+    // By the name, though the id is what is asked for.
+    await accept('actorId:wil', /^w-9\s*Wilma/);
+    await accept('onBehalfOf:U', /^Umbrella/);
+    await accept('context.ip:198', /^198\.51\.100\.4/);
+    await accept('correl', /^correlationId/);
+    await accept('miss', /^missing/);
+    const asked = 'actorId:w-9 onBehalfOf:Umbrella context.ip:198.51.100.4 correlationId:missing';
+    await expect.poll(() => query.inputValue()).toBe(`${asked} `);
+    await expect
+      .poll(() => page.locator('.query-token.field').allInnerTexts())
+      .toEqual(['actorId:', 'onBehalfOf:', 'context.ip:', 'correlationId:']);
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => totalOf(page)).toBe(1);
+
+    await query.fill('entity:suggested context."user-agent":missing');
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Remove context."user-agent"' }).waitFor();
+    await expect
+      .poll(() => page.locator('.query-token.field').allInnerTexts())
+      .toEqual(['entity:', 'context."user-agent":']);
+    await expect.poll(() => totalOf(page)).toBe(1);
+  });
+
   test('the group of the change whose address is opened is open', async () => {
     const { server, tenant, open } = the();
     const who = { correlationId: 'shared' };
