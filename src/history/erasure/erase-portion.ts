@@ -119,10 +119,8 @@ function entriesOfSubject(searched: Searched) {
 
 function entriesByName({ tenant, subject, actors, recorders }: Searched) {
   if (!('entity' in subject)) {
-    const marks = marksOf(subject);
     return sql`
-      ${entriesOfActors(tenant, actors.acting, marks.acting)}
-      ${actors.represented.length === 0 ? sql`` : sql`union ${entriesOfActors(tenant, actors.represented, marks.represented)}`}
+      ${sql.join(entriesOfActors(tenant, actors), sql` union `)}
       ${recorders.length === 0 ? sql`` : sql`union ${recordedBy(tenant, recorders)}`}`;
   }
   const document = uuidArray([hashOf(subject.entityId)]);
@@ -137,18 +135,28 @@ function entriesByName({ tenant, subject, actors, recorders }: Searched) {
         and r.entity_id = ${subject.entityId}`;
 }
 
-function entriesOfActors(tenant: string, actors: readonly number[], mark: string) {
-  return sql`
-    select e.at, e.sequence from change_entry e
-      where e.tenant = ${tenant} and e.actor = any (${int8Array(actors)}::bigint[])
-        and (e.erased is null or position(${mark}::text in e.erased) = 0)`;
+function entriesOfActors(tenant: string, actors: SubjectActors) {
+  return actorParts.map(
+    ([numbers, mark]) => sql`
+      select e.at, e.sequence from change_entry e
+        where e.tenant = ${tenant} and e.actor = any (${int8Array(actors[numbers])}::bigint[])
+          and (e.erased is null or position(${mark}::text in e.erased) = 0)`,
+  );
 }
 
-/** What an erased entry has in `erased`, with its quotation marks. */
-export function marksOf(subject: Subject): { acting: string; represented: string } {
-  return 'actorId' in subject
-    ? { acting: '"actorId"', represented: '"onBehalfOf"' }
-    : { acting: '"actor"', represented: '"onBehalfOf.name"' };
+/** The rows of the dictionary, and what their entries have in `erased`, with its quotation marks. */
+const actorParts = [
+  ['names', '"actor"'],
+  ['ids', '"actorId"'],
+  ['behalfNames', '"onBehalfOf.name"'],
+  ['behalfIds', '"onBehalfOf"'],
+] as const satisfies readonly (readonly [keyof SubjectActors, string])[];
+
+/** SQL: which parts of the actor of an entry `e` go, as columns. */
+export function actorColumns({ names, ids, behalfNames, behalfIds }: SubjectActors) {
+  const isOf = (...numbers: (readonly number[])[]) => sql`e.actor = any (${int8Array(numbers.flat())}::bigint[])`;
+  return sql`${isOf(names, ids)} as "isOfActor", ${isOf(ids)} as "isOfActorId",
+    ${isOf(behalfNames, behalfIds)} as "isOnBehalf", ${isOf(behalfIds)} as "isOnBehalfId"`;
 }
 
 function recordedBy(tenant: string, recorders: readonly number[]) {
@@ -188,8 +196,7 @@ export async function readPortion(
   const { rows } = await sql<Omit<FoundEntry, 'isOfService'>>`
     select e.at, e.sequence, replace(e.identity::text, '-', '') as identity, e.document::text as document, k.entity,
            e.entity_id as "entityId", e.name, e.related, e.paths, e.context, e.erased,
-           e.actor = any (${int8Array(actors.acting)}::bigint[]) as "isOfActor",
-           e.actor = any (${int8Array(actors.represented)}::bigint[]) as "isOnBehalf",
+           ${actorColumns(actors)},
            coalesce(e.recorded_by = any (${recorders}::bigint[]), false) as "isOfRecorder"
       from ${unnested(fitting)} as place (at, sequence)
       join change_entry e on e.tenant = ${tenant} and e.at = place.at and e.sequence = place.sequence
@@ -284,25 +291,23 @@ async function redactEntries(
     const [position, before, now] = [positions[place], committed[place], after[place]];
     if (position === undefined || !before || !now) return [];
     const sealed = [before, ...otherNames(before, entry, subject)];
-    return [{ position, sealed, after: now, hidden: hiddenNames(before, entry, subject) }];
+    return [{ position, sealed, after: now, hidden: hiddenNames(before, entry) }];
   });
   await redactProof(transaction, tenant, entries);
 }
 
-type NamesOfEntry = Pick<FoundEntry, 'isOfActor' | 'isOnBehalf' | 'isOfRecorder'>;
+type NamesOfEntry = Pick<FoundEntry, 'isOfActor' | 'isOfActorId' | 'isOnBehalf' | 'isOnBehalfId' | 'isOfRecorder'>;
 
 /** The fields of names and ids to hide. They are in dictionaries, which are erased after all entries. */
 export function hiddenNames(
   { onBehalfOfName }: CommittedEntry,
-  { isOfActor, isOnBehalf, isOfRecorder }: NamesOfEntry,
-  subject: Subject,
+  { isOfActor, isOfActorId, isOnBehalf, isOnBehalfId, isOfRecorder }: NamesOfEntry,
 ): ReadonlySet<FieldLabel> {
-  const isById = 'actorId' in subject;
   const hidden = new Set<FieldLabel>();
   if (isOfActor) hidden.add('actor');
-  if (isOfActor && isById) hidden.add('actorId');
+  if (isOfActorId) hidden.add('actorId');
   if (isOnBehalf && onBehalfOfName !== null) hidden.add('onBehalfOfName');
-  if (isOnBehalf && isById) hidden.add('onBehalfOfId');
+  if (isOnBehalfId) hidden.add('onBehalfOfId');
   if (isOfRecorder) hidden.add('recordedBy');
   return hidden;
 }

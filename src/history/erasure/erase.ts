@@ -194,7 +194,7 @@ export async function eraseSubject(options: EraseOptions): Promise<ErasedCounts>
     const isFound =
       entries > 0 ||
       Object.keys(rows).length > 0 ||
-      searched.actors.named.length > 0 ||
+      searched.actors.left.length > 0 ||
       (await contextsOf(options, sealed).next()).done !== true;
     if (!isFound) return { erasure: undefined, entries, rows, left, ...(await stayingOf(options, sealed)) };
   }
@@ -320,13 +320,13 @@ async function renameAll(db: Database, erasing: Erasing, sealedBefore: number): 
       // erasePortion takes the lock of the proof, so nothing is sealed with the name until the end.
       while ((await erasePortion(transaction, erasing, undefined)).entries > 0);
       await redactLateSealed(transaction, erasing, sealedBefore);
-      const { acting, represented, named } = actors;
+      const { names, ids, behalfNames, behalfIds, left } = actors;
+      const numbers = [names, ids, behalfNames, behalfIds, left].map((of) => sql`${int8Array(of)}::bigint[]`);
       await sql`
-        select change_rename(${tenant}, ${replacement}, ${'actorId' in subject}::boolean, ${int8Array(acting)}::bigint[],
-          ${int8Array(represented)}::bigint[], ${int8Array(named)}::bigint[],
-          ${uuidArray(named.map(hashOfErasedActor))}::uuid[], ${int8Array(recorders)}::bigint[])`.execute(transaction);
+        select change_rename(${tenant}, ${replacement}, ${sql.join(numbers)},
+          ${uuidArray(left.map(hashOfErasedActor))}::uuid[], ${int8Array(recorders)}::bigint[])`.execute(transaction);
       await announceErasure(transaction);
-      return named.length > 0;
+      return left.length > 0;
     },
     { retries },
   );

@@ -81,54 +81,79 @@ async function namesBeside(db: Database, tenant: string, id: string): Promise<{ 
   return rows;
 }
 
-/** Rows of the dictionary of actors that have the subject, by their numbers. */
+/** Rows of the dictionary of actors that have the subject, by their numbers. A row may have it twice. */
 export interface SubjectActors {
-  /** As the actor. */
-  readonly acting: readonly number[];
-  /** As the person on whose behalf somebody acts. */
-  readonly represented: readonly number[];
-  /** Those of both that still have the name or the id. */
-  readonly named: readonly number[];
+  /** Whose actor's name goes, and the id with it or not. */
+  readonly names: readonly number[];
+  readonly ids: readonly number[];
+  /** The same of the person on whose behalf the actor acts. */
+  readonly behalfNames: readonly number[];
+  readonly behalfIds: readonly number[];
+  /** Those that still have the name or the id. */
+  readonly left: readonly number[];
 }
 
-/** Finds the subject also where the erasure has replaced it: entries may have been recorded with the row since. */
+interface ActorRow {
+  readonly actor: number;
+  readonly isOfActor: boolean;
+  readonly isOfActorId: boolean;
+  readonly isOnBehalf: boolean;
+  readonly isOnBehalfId: boolean;
+  readonly isLeft: boolean;
+}
+
+/**
+ * Finds the subject also where the erasure has replaced it: entries may have been recorded with the row since. By a name
+ * an id goes only if it is what the OpenID provider knows the person by.
+ */
 export async function findActors(
   db: Connection,
   tenant: string,
-  { subject, replacement }: Pick<SealedSubject, 'subject' | 'replacement'>,
+  { subject, replacement, needles }: Omit<SealedSubject, 'names'>,
 ): Promise<SubjectActors> {
-  if ('entity' in subject) return { acting: [], represented: [], named: [] };
-  const [acting, represented, original] =
-    'actor' in subject
-      ? [sql.ref('a.name'), sql.ref('a.behalf_name'), subject.actor]
-      : [sql.ref('a.actor_id'), sql.ref('a.behalf_id'), subject.actorId];
-  const { rows } = await sql<{ actor: number; acts: boolean; isRepresented: boolean; isNamed: boolean }>`
-    select a.actor, coalesce(${acting} in (${original}, ${replacement}), false) as acts,
-           coalesce(${represented} in (${original}, ${replacement}), false) as "isRepresented",
-           ${original} in (${acting}, ${represented}) is true as "isNamed"
-      from change_actor a
-      where a.tenant = ${tenant}
-        and (${acting} in (${original}, ${replacement}) or ${represented} in (${original}, ${replacement}))
-      order by a.actor`.execute(db);
-  const numbersOf = (found: typeof rows) => found.map(({ actor }) => actor);
+  const rows = 'entity' in subject ? [] : await readActors(db, tenant, { subject, replacement, needles });
+  const numbersOf = (isIn: (row: ActorRow) => boolean) => rows.filter(isIn).map(({ actor }) => actor);
   return {
-    acting: numbersOf(rows.filter(({ acts }) => acts)),
-    represented: numbersOf(rows.filter(({ isRepresented }) => isRepresented)),
-    named: numbersOf(rows.filter(({ isNamed }) => isNamed)),
+    names: numbersOf(({ isOfActor, isOfActorId }) => isOfActor && !isOfActorId),
+    ids: numbersOf(({ isOfActorId }) => isOfActorId),
+    behalfNames: numbersOf(({ isOnBehalf, isOnBehalfId }) => isOnBehalf && !isOnBehalfId),
+    behalfIds: numbersOf(({ isOnBehalfId }) => isOnBehalfId),
+    left: numbersOf(({ isLeft }) => isLeft),
   };
+}
+
+async function readActors(
+  db: Connection,
+  tenant: string,
+  { subject, replacement, needles }: Omit<SealedSubject, 'names'>,
+): Promise<ActorRow[]> {
+  const isById = 'actorId' in subject;
+  const original = isById ? subject.actorId : 'actor' in subject ? subject.actor : '';
+  const [acting, represented] = isById ? ['a.actor_id', 'a.behalf_id'] : ['a.name', 'a.behalf_name'];
+  const is = (column: string) => sql`coalesce(${sql.ref(column)} in (${original}, ${replacement}), false)`;
+  const ids = [replacement, ...needles];
+  const goes = (column: string) =>
+    isById ? sql`true` : sql`coalesce(${sql.ref(column)} = any (${ids}::text[]), false)`;
+  const { rows } = await sql<ActorRow>`
+    select a.actor, ${is(acting)} as "isOfActor", ${is(acting)} and ${goes('a.actor_id')} as "isOfActorId",
+           ${is(represented)} as "isOnBehalf", ${is(represented)} and ${goes('a.behalf_id')} as "isOnBehalfId",
+           ${original} in (${sql.ref(acting)}, ${sql.ref(represented)}) is true as "isLeft"
+      from change_actor a where a.tenant = ${tenant} and (${is(acting)} or ${is(represented)})
+      order by a.actor`.execute(db);
+  return rows;
 }
 
 /** Ids beside the name of an actor, which an erasure by the name leaves. */
 export async function findIdsBeside(db: Connection, tenant: string, sealed: SealedSubject): Promise<string[]> {
   if (!('actor' in sealed.subject)) return [];
-  const { acting, represented } = await findActors(db, tenant, sealed);
+  const { names, behalfNames } = await findActors(db, tenant, sealed);
   const { rows } = await sql<{ id: string }>`
     select distinct id from (
       select a.actor_id as id from change_actor a
-        where a.tenant = ${tenant} and a.actor = any (${int8Array(acting)}::bigint[])
+        where a.tenant = ${tenant} and a.actor = any (${int8Array(names)}::bigint[])
       union all
       select a.behalf_id from change_actor a
-        where a.tenant = ${tenant} and a.actor = any (${int8Array(represented)}::bigint[])
+        where a.tenant = ${tenant} and a.actor = any (${int8Array(behalfNames)}::bigint[])
     ) beside
       where id !~ '^erased-[0-9a-f]{16}$' order by id limit ${maxNames}::integer`.execute(db);
   return rows.map(({ id }) => id);
@@ -158,7 +183,7 @@ export async function findRecorders(
   { subject, replacement, needles }: Omit<SealedSubject, 'names'>,
 ): Promise<number[]> {
   if ('entity' in subject) return [];
-  const { acting } = await findActors(db, tenant, { subject, replacement });
+  const { names, ids } = await findActors(db, tenant, { subject, replacement, needles });
   const isKnown =
     'actor' in subject
       ? sql`r.name = ${subject.actor}`
@@ -168,7 +193,7 @@ export async function findRecorders(
     union
     select r.recorder from change_entry e
       join change_recorder r on r.tenant = ${tenant} and r.recorder = e.recorded_by
-      where e.tenant = ${tenant} and e.actor = any (${int8Array(acting)}::bigint[]) and r.subject is not null
+      where e.tenant = ${tenant} and e.actor = any (${int8Array([...names, ...ids])}::bigint[]) and r.subject is not null
         and r.subject <> ${replacement} ${'actor' in subject ? sql`` : sql`and r.way = 'service'`}`.execute(db);
   return rows.map(({ recorder }) => recorder);
 }

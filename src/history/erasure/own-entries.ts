@@ -90,7 +90,8 @@ async function readEntries(
   places: readonly Place[],
 ): Promise<{ entries: (ErasableEntry & Place)[]; read: number }> {
   const { rows } = await sql<ErasableEntry & Place & { place: number }>`
-    select s.*, k.entity, false as "isOfActor", false as "isOnBehalf", false as "isOfRecorder", true as "isOfService"
+    select s.*, k.entity, false as "isOfActor", false as "isOfActorId", false as "isOnBehalf", false as "isOnBehalfId",
+           false as "isOfRecorder", true as "isOfService"
       from (
         select e.at, e.sequence, e.kind, e.entity_id as "entityId", e.name, e.related, e.paths, e.context, null as erased, w.place,
                sum(octet_length(e.paths)) over (order by w.place) - octet_length(e.paths) as before

@@ -5,13 +5,15 @@ import { readCommitted } from '../../proof/log/entry-store.ts';
 import { leavesOf, readLeaves, readTreeSize } from '../../proof/log/leaf-store.ts';
 import { entriesOfRow } from '../../recording/positions.ts';
 import type { Place } from '../entries/entry-store.ts';
-import { type Erasing, hiddenNames, marksOf, noteErased } from './erase-portion.ts';
+import { actorColumns, type Erasing, hiddenNames, noteErased } from './erase-portion.ts';
 import { redactProof } from './redact-proof.ts';
 
 interface LateEntry extends Place {
   readonly position: number;
   readonly isOfActor: boolean;
+  readonly isOfActorId: boolean;
   readonly isOnBehalf: boolean;
+  readonly isOnBehalfId: boolean;
   readonly isOfRecorder: boolean;
 }
 
@@ -43,9 +45,7 @@ export async function redactLateSealed(
     const entries = late.flatMap((of, place) => {
       const entry = committed[place];
       if (entry == null) return [];
-      return [
-        { position: of.position, sealed: [entry], after: entry, hidden: hiddenNames(entry, of, erasing.subject) },
-      ];
+      return [{ position: of.position, sealed: [entry], after: entry, hidden: hiddenNames(entry, of) }];
     });
     if (entries.length === 0) continue;
     await redactProof(transaction, tenant, entries);
@@ -63,13 +63,10 @@ async function readLate(
   { after, size }: { after: number; size: number },
 ): Promise<LateEntry[]> {
   if ('entity' in subject) return [];
-  const marks = marksOf(subject);
   const { rows } = await sql<LateEntry>`
     select * from (
       select e.at, e.sequence, p.first + entry.number - 1 as position,
-             e.actor = any (${int8Array(actors.acting)}::bigint[]) and position(${marks.acting}::text in e.erased) > 0 as "isOfActor",
-             e.actor = any (${int8Array(actors.represented)}::bigint[])
-               and position(${marks.represented}::text in e.erased) > 0 as "isOnBehalf",
+             ${actorColumns(actors)},
              coalesce(e.recorded_by = any (${int8Array(recorders)}::bigint[]), false)
                and position('"recordedBy"' in e.erased) > 0 as "isOfRecorder"
         from change_position p

@@ -16,10 +16,12 @@ export interface ErasableEntry {
   readonly paths: string;
   readonly context: string | null;
   readonly erased: string | null;
-  /** Whether the subject is its actor. */
+  /** Whether the subject is its actor, and whether the actor's id goes with the name. */
   readonly isOfActor: boolean;
-  /** Whether its actor acted on behalf of the subject. */
+  readonly isOfActorId: boolean;
+  /** Whether its actor acted on behalf of the subject, and whether that id goes with the name. */
   readonly isOnBehalf: boolean;
+  readonly isOnBehalfId: boolean;
   /** Whether the subject recorded it. */
   readonly isOfRecorder: boolean;
   /** Whether it is of Annals' own object, whose name and values may contain the person. */
@@ -58,7 +60,7 @@ export function rewriteEntry(
       if (context !== entry.context) gone.add('context');
       return { entityId, name, related, paths, context, erased: textOf(gone) };
     }
-    noteNames(entry, subject, gone);
+    noteNames(entry, gone);
   } else {
     isOwn = entry.entity === subject.entity && entry.entityId === subject.entityId;
     if (isOwn) {
@@ -90,13 +92,12 @@ export function rewriteEntry(
 }
 
 /** Notes which names and ids go: the dictionary of actors has them. */
-function noteNames({ isOfActor, isOnBehalf }: ErasableEntry, subject: Subject, gone: Set<string>): void {
-  const isById = 'actorId' in subject;
+function noteNames({ isOfActor, isOfActorId, isOnBehalf, isOnBehalfId }: ErasableEntry, gone: Set<string>): void {
   if (isOfActor) gone.add('actor');
-  if (isOfActor && isById) gone.add('actorId');
+  if (isOfActorId) gone.add('actorId');
   if (!isOnBehalf) return;
-  if (isById) gone.delete(behalfName);
-  gone.add(isById ? 'onBehalfOf' : behalfName);
+  if (isOnBehalfId) gone.delete(behalfName);
+  gone.add(isOnBehalfId ? 'onBehalfOf' : behalfName);
 }
 
 /** In `erased`: the name alone, where an erasure by the name leaves the id beside it. */

@@ -57,27 +57,34 @@ test('wrong usage is exit 2 and changes nothing', async () => {
   expect(await has('Canary usage')).toContain('change_actor');
 });
 
-test('an erasure killed amid recording, sealing, export and delivery resumes on the next call, and all of it is proved', async () => {
-  const key = Buffer.from(secret, 'base64');
-  const server = await startTestServer({
-    ...{ database, secretKeys: [key] },
-    environment: { ANNALS_DELIVERY_ALLOW: 'killed=127.0.0.0/8' },
-  });
-  const receiver = await startReceiver();
-  const keyFile = join(temporaryFolder(), 'key');
-  makeProofKey(keyFile);
-  try {
-    const token = await server.token('killed');
-    const call: Call = (path, init) => server.call(path, { ...init, token });
-    const law = { database, secret: key, keyFile, tenant: 'killed', call, receiver, kills: trials(2) };
-    const { faults, kills } = await runErasureLaw({ ...law, pauses: { changes: 300, exports: 4_000 } });
-    expect(faults).toEqual([]);
-    expect(kills).toBeGreaterThan(0);
-  } finally {
-    await server.close();
-    await receiver.close();
-  }
-});
+test.each([
+  ['name', false],
+  ['id', true],
+])(
+  'an erasure by the %s killed amid recording, sealing, export and delivery resumes on the next call, and all of it is proved',
+  async (by, isById) => {
+    const key = Buffer.from(secret, 'base64');
+    const tenant = `killed${by}`;
+    const server = await startTestServer({
+      ...{ database, secretKeys: [key] },
+      environment: { ANNALS_DELIVERY_ALLOW: `${tenant}=127.0.0.0/8` },
+    });
+    const receiver = await startReceiver();
+    const keyFile = join(temporaryFolder(), 'key');
+    makeProofKey(keyFile);
+    try {
+      const token = await server.token(tenant);
+      const call: Call = (path, init) => server.call(path, { ...init, token });
+      const law = { database, secret: key, keyFile, tenant, call, receiver, kills: trials(2), isById };
+      const { faults, kills } = await runErasureLaw({ ...law, pauses: { changes: 300, exports: 4_000 } });
+      expect(faults).toEqual([]);
+      expect(kills).toBeGreaterThan(0);
+    } finally {
+      await server.close();
+      await receiver.close();
+    }
+  },
+);
 
 /** Files of tables, indexes and catalogues that contain a text, in the data folder of a stopped server. */
 function filesWith(word: string, folder: string): string[] {

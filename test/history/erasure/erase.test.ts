@@ -250,7 +250,7 @@ describe('the entries', () => {
     const { db } = server.context;
     const person = { issuer: 'https://login.example', subject: 'auth0-canary|77' };
     await inTransaction(db, (transaction) =>
-      recordChange(transaction, tenant, changeOf({ at: now, actor: jane }), now, person),
+      recordChange(transaction, tenant, changeOf({ at: now, actor: jane, actorId: person.subject }), now, person),
     );
     await server.database.pool.query(
       `insert into access_event (tenant, id, at, kind, client, name, issuer, subject, address, program, details)

@@ -27,6 +27,8 @@ export interface ErasureLaw {
   call: Call;
   receiver: Receiver;
   kills: number;
+  /** Whether the actor has an id, and is erased by it. */
+  isById?: boolean;
   /** Milliseconds between two changes by the actor, with the sealing of them, and between two exports. */
   pauses: { changes: number; exports: number };
 }
@@ -47,7 +49,7 @@ const look = 100;
  * duplicate that is recorded again, a proof that does not hold.
  */
 export async function runErasureLaw(law: ErasureLaw) {
-  const { database, secret, keyFile, tenant, call, receiver, kills, pauses } = law;
+  const { database, secret, keyFile, tenant, call, receiver, kills, pauses, isById = false } = law;
   const { pool, db } = database;
   const person = `canary-${tenant}`;
   const entries = 250 * kills;
@@ -62,10 +64,11 @@ export async function runErasureLaw(law: ErasureLaw) {
   const run = async (...args: string[]) => await annals(args, environment);
 
   const at = (i: number) => new Date(Date.now() - 1_000 * i).toISOString();
-  const actor = (i: number) => (i % 2 === 0 ? person : 'Bob');
+  const ofPerson = { actor: person, ...(isById && { actorId: `id of ${person}` }) };
+  const who = (i: number) => (i % 2 === 0 ? ofPerson : { actor: 'Bob' });
   const of = { op: 'update', entity: 'customer', entityId: person, name: `Name of ${person}`, before: {} };
   const file = join(folder, 'lines');
-  const line = (i: number) => JSON.stringify({ ...of, actor: actor(i), at: at(i), id: `l${i}`, after: { note: person, i } }); // biome-ignore format: one line
+  const line = (i: number) => JSON.stringify({ ...of, ...who(i), at: at(i), id: `l${i}`, after: { note: person, i } }); // biome-ignore format: one line
   await writeFile(file, Array.from({ length: entries }, (_none, i) => `${line(i)}\n`).join(''));
   const imported = async () => JSON.parse((await run('import', '--tenant', tenant, file)).stdout);
   await imported();
@@ -102,7 +105,7 @@ export async function runErasureLaw(law: ErasureLaw) {
   };
   const working = Promise.all([
     repeated(pauses.changes, async (round) => {
-      await record([changeOf({ at: Date.now(), entityId: `other${round}`, actor: person })]);
+      await record([changeOf({ at: Date.now(), entityId: `other${round}`, ...ofPerson })]);
       await seal();
     }),
     repeated(pauses.exports, exported),
@@ -111,7 +114,7 @@ export async function runErasureLaw(law: ErasureLaw) {
   const begun = performance.now();
   const subjects = [
     ['--entity', 'customer', '--entity-id', person],
-    ['--actor', person],
+    isById ? ['--actor-id', `id of ${person}`] : ['--actor', person],
   ];
   const erase = (subject: readonly string[]) => ['erase', '--tenant', tenant, ...subject, '--reason', 'law', '--yes'];
   const erased = async () =>
