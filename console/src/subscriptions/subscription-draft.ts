@@ -13,12 +13,28 @@ export interface SubscriptionDraft {
   readonly maxAge: Duration;
   /** One path a line. */
   readonly hide: string;
+  readonly actors: SentActors;
   readonly type: TargetType;
   /** The members of the target by their names. Of a secret: a new one. */
   readonly texts: Readonly<Record<string, string>>;
   readonly checks: Readonly<Record<string, boolean>>;
   readonly headers: readonly DraftHeader[];
 }
+
+/** What may be sent of who made a change, as the form has it. */
+export type SentActors = 'names' | 'all' | 'none';
+
+export const actorChoices: readonly (readonly [SentActors, string])[] = [
+  ['names', 'the name'],
+  ['all', 'the name, ids, for whom, and what belongs together'],
+  ['none', 'nothing'],
+];
+
+export function wordsOfActors(actors: SentActors): string | undefined {
+  return actorChoices.find(([choice]) => choice === actors)?.[1];
+}
+
+const membersOfActors = { names: true, all: 'all', none: false } as const;
 
 /** Where a subscription may start. */
 export const beginnings = [
@@ -36,6 +52,7 @@ export function newDraft(q: string): SubscriptionDraft {
     from: 'now',
     maxAge: noDuration,
     hide: '',
+    actors: 'names',
     type: 'webhook',
     texts: {},
     checks: {},
@@ -44,7 +61,7 @@ export function newDraft(q: string): SubscriptionDraft {
 }
 
 export function draftOf(subscription: Subscription): SubscriptionDraft {
-  const { name, enabled, q, from, maxAge, hide = [] } = subscription;
+  const { name, enabled, q, from, maxAge, hide = [], actors = true } = subscription;
   const members = targetOf(subscription);
   const { fields } = targets[members.type];
   const of = (kinds: readonly TargetField['kind'][]) => fields.filter(({ kind }) => kinds.includes(kind));
@@ -55,6 +72,7 @@ export function draftOf(subscription: Subscription): SubscriptionDraft {
     from,
     maxAge: maxAge === undefined ? noDuration : durationOf(maxAge),
     hide: hide.join('\n'),
+    actors: actors === 'all' ? 'all' : actors ? 'names' : 'none',
     type: members.type,
     texts: Object.fromEntries(
       of(['text', 'number', 'choice']).map((field) => [field.name, textOf(memberOf(members, field.name))]),
@@ -66,7 +84,7 @@ export function draftOf(subscription: Subscription): SubscriptionDraft {
 
 /** What is sent for a draft. `current` is the subscription that is replaced. */
 export function inputOf(draft: SubscriptionDraft, current: Subscription | undefined): SubscriptionInput {
-  const { name, enabled, q, from, maxAge, hide } = draft;
+  const { name, enabled, q, from, maxAge, hide, actors } = draft;
   const age = isoOf(maxAge);
   const paths = linesOf(hide);
   return {
@@ -76,6 +94,7 @@ export function inputOf(draft: SubscriptionDraft, current: Subscription | undefi
     from: current?.from ?? from,
     ...(age === undefined ? {} : { maxAge: age }),
     ...(paths.length === 0 ? {} : { hide: paths }),
+    ...(actors === 'names' ? {} : { actors: membersOfActors[actors] }),
     // Its members depend on its type. The service checks them, and its errors are shown at their fields.
     target: sentTarget(draft, current) as SubscriptionInput['target'],
     ...(current === undefined ? {} : { metadata: { version: current.metadata.version } }),
@@ -148,7 +167,7 @@ function linesOf(text: string): string[] {
 /** What is wrong, by part of the form: `name`, `q`, `hide`, `target.url`. */
 export type SubscriptionFaults = Readonly<Record<string, string | undefined>>;
 
-const ownParts: readonly string[] = ['name', 'q', 'from', 'maxAge', 'hide'];
+const ownParts: readonly string[] = ['name', 'q', 'from', 'maxAge', 'hide', 'actors'];
 
 /** What is missing. The service checks the rest. */
 export function missingParts(draft: SubscriptionDraft, current: Subscription | undefined): SubscriptionFaults {

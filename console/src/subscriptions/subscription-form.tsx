@@ -2,7 +2,13 @@ import type { Subscription } from '@annals/client';
 import { CheckField, FormField, HeadersField, Select, SelectField, TextArea, TextField } from '../components/forms.tsx';
 import { Card } from '../components/page.tsx';
 import { type DurationUnit, durationUnits } from '../components/times.ts';
-import { beginnings, keepsSecret, type SubscriptionDraft, type SubscriptionFaults } from './subscription-draft.ts';
+import {
+  actorChoices,
+  beginnings,
+  keepsSecret,
+  type SubscriptionDraft,
+  type SubscriptionFaults,
+} from './subscription-draft.ts';
 import { type TargetField, targets, targetTypes } from './target-fields.ts';
 
 interface SubscriptionFormProps {
@@ -65,6 +71,13 @@ export function SubscriptionForm(props: SubscriptionFormProps) {
           area={{ class: 'mono', dir: 'ltr', spellcheck: false }}
           value={draft.hide}
           onText={(hide) => onChange({ hide })}
+        />
+        <SelectField
+          label="Of who made a change"
+          error={faults.actors}
+          choices={actorChoices}
+          value={draft.actors}
+          onChoose={(actors) => onChange({ actors })}
         />
         <CheckField checked={draft.enabled} onCheck={(enabled) => onChange({ enabled })}>
           Enabled

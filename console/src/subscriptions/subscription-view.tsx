@@ -15,7 +15,7 @@ import { HistoryLink } from '../lists/list-page.tsx';
 import { Link, place } from '../router/router.tsx';
 import { AttemptsList } from './attempts-list.tsx';
 import { ParkedChanges, SubscriptionActions } from './subscription-actions.tsx';
-import { memberOf } from './subscription-draft.ts';
+import { draftOf, memberOf, wordsOfActors } from './subscription-draft.ts';
 import { SubscriptionState, WhyStopped } from './subscription-state.tsx';
 import { addressOf, type TargetField, targetOf, targets } from './target-fields.ts';
 
@@ -133,6 +133,7 @@ function Settings({ subscription }: { readonly subscription: Subscription }) {
       <Fact label="Hidden" class={hide.length === 0 ? undefined : 'mono'}>
         {hide.length === 0 ? 'nothing' : <Name text={hide.join(', ')} />}
       </Fact>
+      <Fact label="Of who made a change">{wordsOfActors(draftOf(subscription).actors)}</Fact>
       <Fact label="Started">{from === 'start' || from === 'now' ? starts[from] : 'at a cursor'}</Fact>
       <Fact label="Maker" class="mono" text={maker} />
       <Fact label="Changed">

@@ -37,6 +37,7 @@ export function subscriptionTests(the: () => ConsoleUnderTest): void {
     await page.getByRole('button', { name: 'Add a header' }).click();
     await page.getByLabel('Name of header 1').fill('Authorization');
     await page.getByLabel('Value of header 1').fill('Bearer abc');
+    await page.getByLabel('Of who made a change').selectOption('none');
     await checkAccessibility(page);
     await address.fill('https://erp.example.com/changes');
     await save.click();
@@ -54,10 +55,16 @@ export function subscriptionTests(the: () => ConsoleUnderTest): void {
     await expect.poll(() => page.getByLabel('Name of header 1').inputValue()).toBe('Authorization');
     expect([await age.inputValue(), await page.getByLabel('Maximum age: unit').inputValue()]).toEqual(['2', 'weeks']);
     expect(await page.getByLabel('Value of header 1').inputValue()).toBe('');
+    expect(await page.getByLabel('Of who made a change').inputValue()).toBe('none');
     await page.getByLabel('Name', { exact: true }).fill('Parcels');
     await save.click();
     await page.getByRole('heading', { name: 'Parcels' }).waitFor();
     await page.getByText('Authorization').waitFor();
+    const call = await caller(the());
+    const listed: { actors?: unknown; name: string }[] = JSON.parse(
+      await call('GET', `/changelog/${tenant}/subscriptions`),
+    );
+    expect(listed.find(({ name }) => name === 'Parcels')?.actors).toBe(false);
     await page.getByRole('button', { name: 'Delete the subscription' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
     await page.getByText('There is no subscription yet').waitFor();
