@@ -1,6 +1,6 @@
 import type { Actor } from '@annals/client';
 import { useState } from 'preact/hooks';
-import { readActor, readEntries } from '../api/history-reads.ts';
+import { type Entry, readActor, readEntries } from '../api/history-reads.ts';
 import { useRequest } from '../api/requests.ts';
 import { allows, historyAbilities, readsContext } from '../api/session.ts';
 import { Button, CopyButton } from '../components/buttons.tsx';
@@ -119,6 +119,6 @@ function OneActor({ id, name, rest }: OneActorProps) {
 }
 
 /** The name that the person has now; of who may not list people, the one of the newest entry that is shown. */
-function latestName(actor: Actor | undefined, entries: readonly { readonly actor: string }[] = []): string | undefined {
+function latestName(actor: Actor | undefined, entries: readonly Pick<Entry, 'actor'>[] = []): string | undefined {
   return actor?.names[0]?.name ?? entries[0]?.actor;
 }

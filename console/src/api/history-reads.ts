@@ -24,17 +24,10 @@ export interface PathChange {
 export interface Entry
   extends Pick<
     ChangeEntry,
-    | 'at'
-    | 'type'
-    | 'entity'
-    | 'entityId'
-    | 'actor'
-    | 'actorId'
-    | 'onBehalfOf'
-    | 'correlationId'
-    | 'related'
-    | 'recordedBy'
+    'at' | 'type' | 'entity' | 'entityId' | 'actorId' | 'onBehalfOf' | 'correlationId' | 'related' | 'recordedBy'
   > {
+  /** Undefined for sessions that see nothing of who made changes. */
+  readonly actor: string | undefined;
   readonly name: string | undefined;
   readonly schemaVersion: string | undefined;
   readonly paths: ReadonlyMap<string, PathChange>;

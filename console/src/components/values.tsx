@@ -37,7 +37,7 @@ interface ChangeLineProps {
     readonly type: ChangeType;
     readonly entity: string;
     readonly entityId: string;
-    readonly actor: string;
+    readonly actor: string | undefined;
     readonly at: string;
   };
   readonly detail?: TimeDetail;
@@ -49,7 +49,7 @@ export function ChangeLine({ change: { type, entity, entityId, actor, at }, deta
     <>
       <ChangeTypeMark type={type} short />
       <Name as="span" text={entity} /> <Name text={entityId} />
-      <Name class="muted" text={actor} />
+      {actor === undefined ? undefined : <Name class="muted" text={actor} />}
       <Time at={at} detail={detail} />
     </>
   );

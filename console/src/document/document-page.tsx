@@ -189,10 +189,15 @@ function MomentWords({ state: { lastChange, exists } }: { readonly state: Docume
   return (
     <>
       {exists ? 'As it was from ' : 'Deleted at '}
-      <Time at={lastChange.at} />, {lastChange.type} by{' '}
-      <Link to={{ path: 'actor', parameters: { name: lastChange.actor } }}>
-        <Name text={lastChange.actor} />
-      </Link>
+      <Time at={lastChange.at} />, {lastChange.type}
+      {lastChange.actor === undefined ? undefined : (
+        <>
+          {' by '}
+          <Link to={{ path: 'actor', parameters: { name: lastChange.actor } }}>
+            <Name text={lastChange.actor} />
+          </Link>
+        </>
+      )}
     </>
   );
 }

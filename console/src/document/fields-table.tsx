@@ -116,7 +116,8 @@ function Actors({ names }: { readonly names: readonly string[] }) {
   );
 }
 
-function Actor({ name }: { readonly name: string }) {
+function Actor({ name }: { readonly name: string | undefined }) {
+  if (name === undefined) return null;
   return (
     <Link to={{ path: 'actor', parameters: { name } }}>
       <Name text={name} />

@@ -3,10 +3,10 @@ import { type DocumentState, readEntries } from '../api/history-reads.ts';
 import { Icon } from '../components/icon.tsx';
 import { LazyList } from '../components/lazy-list.tsx';
 import { countText } from '../components/numbers.ts';
-import { Name } from '../components/text.tsx';
 import { ChangeTypeMark, Time } from '../components/values.tsx';
 import { queryOfDocument } from '../history/document-queries.ts';
 import { PathSummary } from '../history/entry-list.tsx';
+import { Person } from '../history/who.tsx';
 import type { DocumentView } from './document-view.ts';
 import type { NumberedEntry } from './touches-of-paths.ts';
 
@@ -59,7 +59,11 @@ function TimelineItem({ change: { number, entry }, isShown, isCompared, onShow, 
         <span>
           <Time at={entry.at} />
         </span>
-        <Name class="timeline-actor" text={entry.actor} />
+        {entry.actor === undefined ? undefined : (
+          <span class="timeline-actor">
+            <Person name={entry.actor} id={entry.actorId} />
+          </span>
+        )}
         <span class="timeline-paths">
           <PathSummary entry={entry} />
         </span>

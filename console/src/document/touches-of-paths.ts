@@ -14,8 +14,8 @@ interface Touches {
   readonly actors: readonly string[];
 }
 
-/** The last change of each actor, the latest actor first. */
-type LastByActor = Map<string, NumberedEntry>;
+/** The last change of each actor, the latest actor first. All are of one where the session sees no actors. */
+type LastByActor = Map<string | undefined, NumberedEntry>;
 
 /** Paths that a step looks at. */
 const stepSize = 500;
@@ -38,7 +38,7 @@ export function* touchesOfPaths(changes: Iterable<NumberedEntry>): Steps<(path: 
     const changesOfActors = touching.flatMap((byActor) => [...(byActor?.values() ?? [])]);
     const latestFirst = changesOfActors.toSorted((a, b) => b.number - a.number);
     const [last] = latestFirst;
-    return last && { last, actors: [...new Set(latestFirst.map(({ entry }) => entry.actor))] };
+    return last && { last, actors: [...new Set(latestFirst.flatMap(({ entry }) => entry.actor ?? []))] };
   };
 }
 

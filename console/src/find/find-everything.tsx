@@ -159,7 +159,11 @@ async function namesWithWord(field: 'actor' | 'entity', text: string, signal: Ab
     // The service matches expressions with so many names only. Among more, a name is found by its beginning.
     if (!(error instanceof ApiError) || error.status !== 400) throw error;
     if (!allows(historyAbilities.names)) return [];
-    const names = await readNames({ field, prefix: text, size }, signal);
+    // A part of the history may show no actors.
+    const names = await readNames({ field, prefix: text, size }, signal).catch((refusal: unknown) => {
+      if (refusal instanceof ApiError && refusal.status === 400) return [];
+      throw refusal;
+    });
     return names.map((name) => ({ name, hint: '' }));
   }
 }

@@ -83,6 +83,7 @@ function Entities({ entries }: { readonly entries: readonly Entry[] }) {
 function Actors({ entries }: { readonly entries: readonly Entry[] }) {
   const actors = new Map(entries.map(({ actor, actorId }) => [JSON.stringify([actorId ?? actor]), { actor, actorId }]));
   const [first] = actors.values();
-  if (first === undefined || actors.size > 1) return <span class="muted">{counted(actors.size, 'actor')}</span>;
+  if (first?.actor === undefined) return null;
+  if (actors.size > 1) return <span class="muted">{counted(actors.size, 'actor')}</span>;
   return <Person name={first.actor} id={first.actorId} />;
 }

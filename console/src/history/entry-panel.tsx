@@ -173,18 +173,22 @@ function FieldLinks({ field, change: { before, after }, open }: FieldLinksProps)
 
 /** When, who, and what it belongs to, with links to each. */
 function EntryFacts({ entry }: { readonly entry: Entry }) {
-  const { at, entity, entityId, name, correlationId, related, schemaVersion, recordedBy, context } = entry;
+  const { at, actor, entity, entityId, name, correlationId, related, schemaVersion, recordedBy, context } = entry;
   return (
     <dl class="facts">
       <dt>When</dt>
       <dd>
         <Time at={at} />
       </dd>
-      <dt>Who</dt>
-      <dd class="who">
-        <Who entry={entry} />
-        {correlationId === undefined ? undefined : <OtherChanges correlationId={correlationId} />}
-      </dd>
+      {actor === undefined ? undefined : (
+        <>
+          <dt>Who</dt>
+          <dd class="who">
+            <Who entry={entry} />
+            {correlationId === undefined ? undefined : <OtherChanges correlationId={correlationId} />}
+          </dd>
+        </>
+      )}
       <dt>Document</dt>
       <dd>
         <Link to={documentOf({ entity, entityId, at })}>

@@ -4,6 +4,7 @@ import { countText } from '../components/numbers.ts';
 import { ChangeTypeMark, changeTypes } from '../components/values.tsx';
 import { chosenValues, togglePath, toggleValue, writtenItems, writtenPath } from '../query-text/edit-query.ts';
 import { Person } from './who.tsx';
+import { type Named, showsActors, showsIds } from './who-queries.ts';
 import './history-page.css';
 
 const facets: readonly (readonly [FacetField, string])[] = [
@@ -38,13 +39,17 @@ interface FacetListProps extends FacetListsProps {
 const size = 8;
 
 /** By what the query can be narrowed. */
-export function FacetLists({ showsIds, ...props }: FacetListsProps & { readonly showsIds: boolean }) {
+export function FacetLists({
+  entries,
+  ...props
+}: FacetListsProps & { readonly entries: readonly Named[] | undefined }) {
+  const shown = showsActors(entries) ? facets : facets.filter(([field]) => field !== 'actor');
   return (
     <>
-      {facets.map(([field, title]) => (
+      {shown.map(([field, title]) => (
         <FacetList key={field} field={field} title={title} {...props} />
       ))}
-      {(showsIds ? facetsOfIds : []).map(([field, title]) => (
+      {(showsIds(entries) ? facetsOfIds : []).map(([field, title]) => (
         <FacetList key={field} field={field} title={title} isOptional {...props} />
       ))}
     </>

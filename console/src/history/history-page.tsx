@@ -19,7 +19,6 @@ import { isLive, turnLive, useLive } from './live-feed.ts';
 import { QueryBar } from './query-bar.tsx';
 import { isWords, useQueryCheck } from './query-faults.ts';
 import { Facets, TermChips, TimePresets } from './query-terms.tsx';
-import { showsIds } from './who-queries.ts';
 import './history-page.css';
 
 const size = 50;
@@ -123,13 +122,7 @@ function QueriedHistory({ view, saved, onRefresh }: QueriedHistoryProps) {
           />
           <div class="history-columns">
             <Facets summary="Narrow by type, entity, actor or field">
-              <FacetLists
-                counted={accepted}
-                q={q}
-                round={round}
-                onQuery={showQuery}
-                showsIds={showsIds(list.value?.items)}
-              />
+              <FacetLists counted={accepted} q={q} round={round} onQuery={showQuery} entries={list.value?.items} />
             </Facets>
             <Entries list={list} page={page} q={q} open={entry} onQuery={showQuery} onPage={turnTo}>
               {isLive.value ? (

@@ -7,6 +7,11 @@ import { atAnyTime } from './document-queries.ts';
 /** Whom an entry names. */
 export type Named = Pick<Entry, 'actor' | 'actorId' | 'onBehalfOf' | 'correlationId' | 'context'>;
 
+/** Whether the session sees the names of actors: a part of the history may show none. */
+export function showsActors(entries: readonly Named[] = []): boolean {
+  return allows(historyAbilities.all) || entries.some(({ actor }) => actor !== undefined);
+}
+
 /** Whether the session sees who exactly made changes: a part of the history shows it in its entries, or not at all. */
 export function showsIds(entries: readonly Named[] = []): boolean {
   return (
@@ -16,7 +21,7 @@ export function showsIds(entries: readonly Named[] = []): boolean {
 }
 
 /** The page of the actor, at any time: by the id, or by the name of one without an id. */
-export function personOf({ actor, actorId }: Pick<Named, 'actor' | 'actorId'>): Target {
+export function personOf({ actor, actorId }: { readonly actor: string; readonly actorId: string | undefined }): Target {
   const who = actorId === undefined ? { name: actor } : { id: actorId };
   return { path: 'actor', parameters: { ...who, q: atAnyTime } };
 }

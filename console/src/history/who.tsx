@@ -20,9 +20,11 @@ export function Who({ entry }: { readonly entry: Named }) {
   const address = addressOf(entry);
   return (
     <>
-      <Link to={personOf(entry)}>
-        <Person name={actor} id={actorId} />
-      </Link>
+      {actor === undefined ? undefined : (
+        <Link to={personOf({ actor, actorId })}>
+          <Person name={actor} id={actorId} />
+        </Link>
+      )}
       {onBehalfOf === undefined ? undefined : (
         <>
           <span class="muted"> on behalf of </span>

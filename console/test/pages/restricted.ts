@@ -62,4 +62,47 @@ export function restrictedTests(the: () => ConsoleUnderTest): void {
       expect([name, await page.locator('.failure').count()]).toEqual([name, 0]);
     }
   });
+
+  test.each([
+    ['all', 'Pam (u-5) on behalf of Acme Ltd', ['Type', 'Entity', 'Actor', 'Field', 'Person', 'On behalf of']],
+    [true, 'Pam', ['Type', 'Entity', 'Actor', 'Field']],
+    [false, '', ['Type', 'Entity', 'Field']],
+  ] as const)('with actors: %s shows as much of who made changes', async (actors, who, facets) => {
+    const { server, tenant, open, checkAccessibility } = the();
+    const exactly = { actorId: 'u-5', onBehalfOf: { name: 'Acme Ltd' }, correlationId: 'one-batch' };
+    const context = '{"ip":"203.0.113.5"}';
+    const life = { entity: 'crate', entityId: `c-${actors}`, actor: 'Pam', context, who: exactly };
+    await recordLife(server, tenant, life, ['{"weight":1}', '{"weight":2}']);
+    const page = await open('history', {
+      query: `entity:crate entityId:"c-${actors}"`,
+      actors,
+      // The overview cannot know before it has counted.
+      statuses: actors === false ? [400] : [],
+    });
+    const group = page.getByRole('button', { name: /together/ });
+    if (actors === 'all') await group.click();
+    await expect.poll(() => page.locator('.entry-row').count()).toBe(2);
+    await expect.poll(() => page.locator('.entry-row .entry-actor').first().textContent()).toBe(who);
+    expect(await group.count()).toBe(actors === 'all' ? 1 : 0);
+    await expect.poll(() => page.locator('.facet h2').allInnerTexts()).toEqual(facets);
+    await page.locator('.entry-link').first().click();
+    const facts = page.getByRole('complementary').locator('.facts');
+    await facts.getByText('Document').waitFor();
+    const others = actors === 'all' ? ' · with 1 other change' : '';
+    await expect
+      .poll(() => facts.locator('.who').allTextContents())
+      .toEqual(actors === false ? [] : [`${who}${others}`]);
+    await checkAccessibility(page, '.side-panel');
+    if (actors !== false) {
+      await facts.getByRole('link', { name: /^Pam/ }).click();
+      await page.getByRole('heading', { level: 1, name: actors === 'all' ? 'Pam (u-5)' : 'Pam' }).waitFor();
+      await expect.poll(() => page.locator('.history-total').textContent()).toBe('2');
+    }
+    await page.getByRole('link', { name: 'Overview', exact: true }).click();
+    await page.getByRole('heading', { name: 'Busiest entities' }).waitFor();
+    await expect
+      .poll(() => page.getByRole('heading', { name: 'Busiest actors' }).count())
+      .toBe(actors === false ? 0 : 1);
+    expect(await page.locator('.failure').count()).toBe(0);
+  });
 }

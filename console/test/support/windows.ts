@@ -1,5 +1,6 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { expect } from 'vitest';
+import type { ShownActors } from '../../../src/core/written-restriction.ts';
 import { readRestriction } from '../../../src/history/search/plan/restriction.ts';
 import type { TestServer } from '../../../test/support/server/server.ts';
 
@@ -14,6 +15,8 @@ export interface OpenOptions {
   readonly tenant?: string;
   /** The part of the history that the client sees, with the scope to read it alone; left out: all. */
   readonly query?: string;
+  /** What a client with a `query` sees of who made changes; left out: names. */
+  readonly actors?: ShownActors;
   /** Statuses that the test provokes: the browser logs each as an error. */
   readonly statuses?: readonly number[];
   /** Left out: a session is signed in. */
@@ -33,7 +36,7 @@ export interface Windows {
   leave(): Promise<void>;
 }
 
-type SignedInAs = Pick<OpenOptions, 'scope' | 'tenant' | 'query'>;
+type SignedInAs = Pick<OpenOptions, 'scope' | 'tenant' | 'query' | 'actors'>;
 type Cookies = Awaited<ReturnType<BrowserContext['cookies']>>;
 
 /** A window with cookies of its own. */
@@ -144,8 +147,8 @@ export function createWindows(browser: Browser, server: TestServer, shop: string
   };
 }
 
-function rightsOf({ scope, tenant, query }: SignedInAs): string {
-  return JSON.stringify([scope, tenant, query]);
+function rightsOf({ scope, tenant, query, actors }: SignedInAs): string {
+  return JSON.stringify([scope, tenant, query, actors]);
 }
 
 const withAllRights = rightsOf({});
@@ -178,14 +181,14 @@ async function isAsNew(page: Page): Promise<boolean> {
 async function signIn(
   context: BrowserContext,
   server: TestServer,
-  { tenant, scope, query }: SignedInAs & { readonly tenant: string },
+  { tenant, scope, query, actors = true }: SignedInAs & { readonly tenant: string },
 ): Promise<void> {
   const { clientId, clientSecret } = await server.createClient(tenant, {
     name: 'Robin Reader',
     ...(scope === undefined ? {} : { scope }),
     ...(query === undefined
       ? {}
-      : { scope: 'changelog.changelog_read', restriction: readRestriction([{ query, hide: ['price'] }]) }),
+      : { scope: 'changelog.changelog_read', restriction: readRestriction([{ query, hide: ['price'], actors }]) }),
   });
   const response = await context.request.post(`${server.baseUrl}/console/api/session`, {
     headers: { origin: server.baseUrl },
