@@ -47,7 +47,6 @@ test('a rename is one person with two names, and two people of one name stay two
   expect(headers.get('x-total-count')).toBe('3');
   expect(body).toEqual([
     {
-      id: 'u-17',
       actorId: 'u-17',
       names: [
         { name: 'Jane Smith', first: time(2), last: time(1) },
@@ -57,14 +56,12 @@ test('a rename is one person with two names, and two people of one name stay two
       last: time(1),
     },
     {
-      id: 'u-18',
       actorId: 'u-18',
       names: [{ name: 'Jane Doe', first: time(1), last: time(1) }],
       changes: 1,
       last: time(1),
     },
     {
-      id: 'v-1',
       actorId: 'v-1',
       names: [{ name: 'STRASSE', first: time(1), last: time(1) }],
       changes: 1,

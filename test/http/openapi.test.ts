@@ -297,6 +297,7 @@ getViewerFacets get /viewer/{tenant}/facets
 getViewerHistogram get /viewer/{tenant}/histogram
 issueToken post /oauth/token
 listAccesses get /changelog/{tenant}/accesses
+listActors get /changelog/{tenant}/actors
 listAgents get /ai-service/{tenant}/agentic/agents
 listBudgets get /usage/{tenant}/budgets
 listChanges get /changelog/{tenant}/changelogs
@@ -332,6 +333,7 @@ replaySubscription post /changelog/{tenant}/subscriptions/{id}/replay
 resumeSubscription post /changelog/{tenant}/subscriptions/{id}/resume
 rotateSubscriptionKey post /changelog/{tenant}/subscriptions/{id}/rotate
 searchAccesses post /changelog/{tenant}/accesses/search
+searchActors post /changelog/{tenant}/actors/search
 searchAgents post /ai-service/{tenant}/agentic/agents/search
 searchBudgets post /usage/{tenant}/budgets/search
 searchErasures post /changelog/{tenant}/erasures/search

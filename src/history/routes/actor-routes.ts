@@ -14,11 +14,14 @@ const Actor = Type.Object(
   {
     actorId: Type.String(),
     names: Type.Array(
-      Type.Object({
-        name: Type.String(),
-        first: moment('When the first change under this name occurred.'),
-        last: moment('When the last one did.'),
-      }),
+      Type.Object(
+        {
+          name: Type.String(),
+          first: moment('When the first change under this name occurred.'),
+          last: moment('When the last one did.'),
+        },
+        { $id: 'ActorName' },
+      ),
       { description: 'The names that changes have beside this id, the latest first.' },
     ),
     changes: Type.Integer({ minimum: 1, format: 'int64', description: 'The number of changes, exact.' }),
@@ -41,7 +44,7 @@ const Actor = Type.Object(
   },
 );
 
-const ActorItem = listItem('ActorItem', Actor);
+const ActorItem = listItem('ActorItem', Actor, []);
 
 const prefix = Type.Optional(
   Type.String({
@@ -82,7 +85,7 @@ function actorRows(tenant: string, { ids, since }: { ids: string[] | undefined; 
   const isAmong = ids === undefined ? sql`true` : sql`a.actor_id = any (${ids}::text[])`;
   const document = sql`(
     select json_build_object(
-             'id', max(n.id), 'actorId', max(n.id),
+             'actorId', max(n.id),
              'names', json_agg(json_build_object('name', n.name, 'first', ${time('n.first')}, 'last', ${time('n.last')})
                                order by n.last desc, n.name),
              'changes', sum(n.changes), 'last', to_char(

@@ -77,6 +77,7 @@ test('the list has the indexes that the service makes itself', async () => {
     { name: 'change_entry_short_id', state: 'valid' },
     { name: 'change_entry_long_id', state: 'valid' },
     { name: 'change_entry_paths', state: 'valid' },
+    { name: 'change_entry_terms', state: 'valid' },
   ]);
 });
 
