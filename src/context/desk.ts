@@ -89,8 +89,8 @@ export async function createDesk(
     logger,
     now,
     documents,
-    async askHistory(tenant, query, { clientId, clientName, person, caller }) {
-      const answered = await historyTexts.changes(tenant, query);
+    async askHistory(tenant, query, { clientId, clientName, person, scopes, caller }) {
+      const answered = await historyTexts.changes(tenant, { ...query, scopes });
       countedReads.count({ tenant, clientId, clientName, person, kind: 'agents', caller });
       return answered;
     },

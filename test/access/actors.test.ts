@@ -131,6 +131,15 @@ test('only a maker who may read contexts gives a token with terms on them, and o
   expect((await viewed(token)).status).toBe(401);
 });
 
+async function callTool(token: string, name: string, input: object): Promise<string> {
+  const answer = await server.call('/mcp/acme', {
+    token,
+    headers: { accept: 'application/json, text/event-stream' },
+    json: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: input } },
+  });
+  return await answer.text();
+}
+
 test('a key shows AI tools as much as it was given', async () => {
   for (const [actors, shown] of [
     [undefined, false],
@@ -139,14 +148,19 @@ test('a key shows AI tools as much as it was given', async () => {
     const restriction = readRestriction([{ query: 'entity:order', hide: [], ...(actors && { actors }) }]);
     const made = await createKey(db, { tenant: 'acme', scopes: ['changelog.changelog_read'], restriction });
     expect(made.actors).toBe(actors);
-    const call = { method: 'tools/call', params: { name: 'search_changes', arguments: { q: '' } } };
-    const answer = await server.call('/mcp/acme', {
-      token: made.key,
-      headers: { accept: 'application/json, text/event-stream' },
-      json: { jsonrpc: '2.0', id: 1, ...call },
-    });
-    const text = await answer.text();
+    const text = await callTool(made.key, 'search_changes', { q: '' });
     expect(text).toContain('Jane Doe');
     for (const part of ['u-17', 'Acme Ltd', 'req-1']) expect(text.includes(part)).toBe(shown);
   }
+});
+
+test('AI tools find and count people, and contexts only with the right to read them', async () => {
+  const scopes = ['changelog.changelog_read'];
+  const { key } = await createKey(db, { tenant: 'acme', scopes });
+  const ofJane = await callTool(key, 'count_changes', { q: 'actorId:u-17 onBehalfOf:exists', by: 'actorId' });
+  expect(ofJane).toContain(String.raw`{\"value\":\"u-17\",\"count\":1,\"name\":\"Jane Doe\"}`);
+  const inContext = { q: 'context.ip:203.0.113.7' };
+  expect(await callTool(key, 'search_changes', inContext)).toContain('"isError":true');
+  const manager = await server.token('acme', { scope: 'changelog.changelog_manage' });
+  expect(await callTool(manager, 'search_changes', inContext)).toContain('u-17');
 });

@@ -268,7 +268,7 @@ describe('what people ask', () => {
       'a field that is none',
       'count_changes',
       { q: '', by: 'price' },
-      /by must be one of time, entity, type, actor, path/,
+      /by must be one of time, entity, type, actor, actorId, onBehalfOf, path/,
     ],
     ['a ref that is none', 'get_change', { ref: 'x' }, /ref is not a ref of a change of this tenant/],
     [

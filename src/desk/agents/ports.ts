@@ -15,7 +15,7 @@ export type AskHistory = (
 ) => Promise<AnsweredHistory>;
 
 /** The reader of the history through the agent: the chatting client, and the address of its request. */
-export interface HistoryReader extends Pick<ChattingClient, 'clientId' | 'clientName' | 'person'> {
+export interface HistoryReader extends ChattingClient {
   readonly caller?: Caller | undefined;
 }
 

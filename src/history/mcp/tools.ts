@@ -28,7 +28,8 @@ const CountInput = Type.Object(
     by: Type.Optional(
       Type.Enum(['time', 'entity', 'type', 'actor', 'actorId', 'onBehalfOf', 'path'], {
         type: 'string',
-        description: 'What to count by; default time. path: the fields that changed most.',
+        description:
+          'What to count by; default time. actorId: people, each with the latest name. path: the fields that changed most.',
       }),
     ),
     size: whole(100, 'Values; default 20. Not for time.'),

@@ -134,6 +134,18 @@ test('an invalid query comes back to the model as an error, which it can correct
   expect(log).toMatchObject({ promptTokens: 50, completionTokens: 25 });
 });
 
+test('terms on contexts are for chats of clients that may read contexts', async () => {
+  for (const [as, expected] of [
+    [withHistory, 'required scopes'],
+    [token, 'totalElements'],
+  ] as const) {
+    vendor.requests.length = 0;
+    askFor({ q: 'context.ip:203.0.113.7' });
+    await ask('openai', as);
+    expect(JSON.stringify(vendor.requests[1]?.body)).toContain(expected);
+  }
+});
+
 test('after 8 rounds the model has to answer', async () => {
   const query = { q: 'entity:PRODUCT' };
   askFor(...Array.from({ length: 8 }, () => query));

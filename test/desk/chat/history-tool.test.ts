@@ -5,7 +5,7 @@ import type { AskHistory } from '../../../src/desk/agents/ports.ts';
 import { maxResultBytes } from '../../../src/query/model-tool.ts';
 
 const call = { id: 'call-1', name: 'change-history', input: '{"q":"entity:order"}' };
-const reader = { clientId: 'c', clientName: 'Jane' };
+const reader = { clientId: 'c', clientName: 'Jane', scopes: [] };
 const chat = { tenant: 'acme', reader, mayRead: true, room: { left: 1_000, window: 1_000_000 }, signal: undefined };
 
 test('a query that took too long comes back to the model, which can narrow it', async () => {

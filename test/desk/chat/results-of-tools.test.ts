@@ -40,7 +40,7 @@ async function resultsOf(calls: number, askHistory: AskHistory, contextTokens = 
       userPrompt: '',
       message: 'What is new?',
       offersHistory: true,
-      reader: { clientId: 'c', clientName: 'Jane' },
+      reader: { clientId: 'c', clientName: 'Jane', scopes: [] },
       remote: undefined,
       whyWithheld: '',
       earlier: async () => ({ turns: [], total: 0, withheld: 0, fromHistory: false }),
