@@ -20,6 +20,11 @@ export function plainFieldName(written: string): string {
   return written.endsWith('"') ? `context.${unquoted(written.slice('context.'.length))}` : written;
 }
 
+/** The field of a member of the context, with quotes where the name needs them. */
+export function contextField(name: string): string {
+  return /^[A-Za-z0-9_.]+$/.test(name) ? `context.${name}` : `context.${quoted(name)}`;
+}
+
 /** The text inside quotes, whose closing one may be missing. */
 export function unquoted(written: string): string {
   const inner = written.slice(1, written.length > 1 && written.endsWith('"') ? -1 : undefined);

@@ -3,15 +3,22 @@ import { expect, test } from 'vitest';
 import { JsonNumber } from '../../clients/typescript/src/json/index.ts';
 import {
   actor,
+  actorId,
   and,
+  anyValue,
   changed,
   changeType,
+  context,
+  correlationId,
   elemMatch,
   entity,
   entityId,
   field,
   glob,
+  noValue,
   occurredAt,
+  onBehalfOf,
+  onBehalfOfId,
   or,
   path,
   type Query,
@@ -93,6 +100,38 @@ test('whatever the names, the service reads exactly the terms that were meant', 
   );
 });
 
+test('whatever the names, who and from where are read as they were meant', async () => {
+  await fc.assert(
+    fc.property(names, name, name, (ids, member, text) => {
+      const query = and(
+        actorId(...ids),
+        or(onBehalfOf(text), onBehalfOfId(anyValue)),
+        correlationId(text),
+        context(member, ...ids),
+        context(member, noValue),
+      );
+      expect(parsed(query)).toEqual(
+        all(
+          match('actorId', texts(ids)),
+          {
+            kind: 'or',
+            operands: [
+              all(match('onBehalfOf', texts([text]))),
+              all(match('onBehalfOfId', { kind: 'text', text: 'exists', quoted: false })),
+            ],
+          },
+          match('correlationId', texts([text])),
+          match(`context.${member}`, texts(ids)),
+          match(`context.${member}`, { kind: 'text', text: 'missing', quoted: false }),
+        ),
+      );
+    }),
+    { numRuns: trials(150), seed },
+  );
+  const untyped = actorId as (...values: unknown[]) => unknown;
+  expect(() => untyped(anyValue, 'u-17')).toThrow(TypeError);
+});
+
 test('whatever a pattern holds, it matches what its stars say, alone, in a list and under elemMatch', async () => {
   const parts = fc.array(name, { minLength: 1, maxLength: 3 });
   let bare = 0;
@@ -137,7 +176,7 @@ function matcherOf(query: Query): { kind: Matcher['kind']; matches: (text: strin
 
 test('whatever the paths and values, the service reads exactly the change that was meant', async () => {
   const number = fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e300, max: 1e300 });
-  const anyValue = fc.oneof(
+  const jsonValue = fc.oneof(
     name,
     number,
     fc.boolean(),
@@ -149,7 +188,7 @@ test('whatever the paths and values, the service reads exactly the change that w
     fc.property(
       names,
       names,
-      fc.array(anyValue, { minLength: 1, maxLength: 3 }),
+      fc.array(jsonValue, { minLength: 1, maxLength: 3 }),
       name,
       (paths, exact, values, bound) => {
         const query = and(

@@ -11,7 +11,20 @@ import {
   type RecorderOptions,
 } from '../../clients/typescript/src/index.ts';
 import { JsonNumber } from '../../clients/typescript/src/json/index.ts';
-import { and, entity, entityId } from '../../clients/typescript/src/query/index.ts';
+import {
+  actorId,
+  and,
+  anyValue,
+  context,
+  correlationId,
+  entity,
+  entityId,
+  glob,
+  noValue,
+  onBehalfOf,
+  onBehalfOfId,
+  type Query,
+} from '../../clients/typescript/src/query/index.ts';
 import { closeAfterAll } from '../support/close-after-all.ts';
 import { Random } from '../support/oracle/random.ts';
 import { startFaultyProxy } from '../support/server/faulty-proxy.ts';
@@ -69,6 +82,40 @@ test('changes share requests, keep their order and their digits, and are committ
   expect(items[0]?.paths.get('price')?.after).toEqual(new JsonNumber('1.10'));
   await recorder.close();
   await expect(recorder.record(update('flushed', 'f-1', 31))).rejects.toThrow('closed');
+});
+
+test('events are recorded with who, for whom and from where, and found by it with the query builder', async () => {
+  const recorder = createRecorder();
+  const jane = { actor: 'Jane Doe', actorId: 'u-17' };
+  const ip = '203.0.113.7';
+  await recorder.event({ entity: 'sign-in', ...jane, context: { ip, 'user-agent': 'curl/8' }, correlationId: 'req-1' });
+  await recorder.event({
+    entity: 'export',
+    entityId: 'e-1',
+    name: 'Orders of May',
+    actor: 'Support',
+    onBehalfOf: { name: 'Acme Ltd', id: 'c-1' },
+    related: [{ entity: 'customer', entityId: 'c-1' }],
+    details: { rows: new JsonNumber('1200.0') },
+  });
+  await recorder.event({ entity: 'sign-in', ...jane, actor: 'Jane Miller' });
+  expect(await recorder.close()).toMatchObject({ read: 3, recorded: 3 });
+  const found = async (q: Query) => {
+    const { items } = await annals.history.list({ q: and(entity('sign-in', 'export'), q) });
+    return items.map(({ type, actor: name, entityId: id }) => `${type} ${name}${id === 'e-1' ? ' e-1' : ''}`);
+  };
+  expect(await found(actorId('u-17'))).toEqual(['create Jane Miller', 'create Jane Doe']);
+  expect(await found(actorId(noValue))).toEqual(['create Support e-1']);
+  expect(await found(and(onBehalfOf(glob('Acme*')), onBehalfOfId('c-1')))).toEqual(['create Support e-1']);
+  expect(await found(onBehalfOf(anyValue))).toEqual(['create Support e-1']);
+  expect(await found(correlationId('req-1', 'req-2'))).toEqual(['create Jane Doe']);
+  expect(await found(and(context('ip', ip), context('user-agent', glob('curl/*'))))).toEqual(['create Jane Doe']);
+  expect(await found(context('ip', noValue))).toHaveLength(2);
+  const [, , signedIn] = (await annals.history.list({ q: entity('sign-in', 'export') })).items;
+  expect(signedIn).toMatchObject({ ...jane, correlationId: 'req-1', paths: {} });
+  const [exported] = (await annals.exact.history.list({ q: entity('export') })).items;
+  expect(exported?.onBehalfOf).toEqual({ name: 'Acme Ltd', id: 'c-1' });
+  expect(exported?.paths.get('rows')).toEqual({ after: new JsonNumber('1200.0') });
 });
 
 test('whatever breaks on the way, each change is recorded once and in its order', async () => {

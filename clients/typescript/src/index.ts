@@ -8,7 +8,7 @@ export type {
 export type { CursorPage, FieldsParameters, ListParameters } from './pages/cursor-page.ts';
 export type { HistoryPage, HistoryParameters } from './pages/history-page.ts';
 export type { Page, Walk } from './pages/walk.ts';
-export type { NewChange } from './recorder/change-line.ts';
+export type { NewChange, NewEvent } from './recorder/change-line.ts';
 export type { Recorder, RecorderCounts, RecorderOptions } from './recorder/recorder.ts';
 export type { ActorParameters } from './resources/actors.ts';
 export type { AgentPatchOperation } from './resources/agents.ts';

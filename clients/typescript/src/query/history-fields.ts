@@ -1,5 +1,6 @@
-import { type Regex, type TextValue, textTerm } from './pattern.ts';
+import { type Presence, type Regex, type TextValue, textTerm } from './pattern.ts';
 import { Query } from './query.ts';
+import { contextField } from './written.ts';
 
 /** Entries of one of these entity types: `entity('order', 'quote')`. */
 export function entity(...values: readonly (TextValue | Regex)[]): Query {
@@ -14,6 +15,43 @@ export function entityId(...values: readonly (TextValue | Regex)[]): Query {
 /** Entries of one of these actors: `actor('Jane Doe')`, `actor(glob('Jane *'))`. */
 export function actor(...values: readonly (TextValue | Regex)[]): Query {
   return new Query([textTerm('actor', values)]);
+}
+
+/**
+ * Entries by actors with one of these ids: all changes of a person, whatever their name was.
+ *
+ * @example
+ * and(actorId('u-17'), onBehalfOf(anyValue));
+ */
+export function actorId(...values: readonly (TextValue | Regex)[] | readonly [Presence]): Query {
+  return new Query([textTerm('actorId', values)]);
+}
+
+/** Entries whose actor acted for one of these people, by name. */
+export function onBehalfOf(...values: readonly (TextValue | Regex)[] | readonly [Presence]): Query {
+  return new Query([textTerm('onBehalfOf', values)]);
+}
+
+/** Entries whose actor acted for one of these people, by id. */
+export function onBehalfOfId(...values: readonly (TextValue | Regex)[] | readonly [Presence]): Query {
+  return new Query([textTerm('onBehalfOfId', values)]);
+}
+
+/** Entries of one of these requests or transactions. The service takes no patterns here. */
+export function correlationId(...values: readonly string[] | readonly [Presence]): Query {
+  return new Query([textTerm('correlationId', values)]);
+}
+
+/**
+ * Entries by a member of their context: a string, a number or a boolean, as the text that JSON has without quotes. Needs
+ * the right to read contexts.
+ *
+ * @example
+ * context('ip', glob('203.0.113.*'));
+ * context('user-agent', noValue);
+ */
+export function context(name: string, ...values: readonly (TextValue | Regex)[] | readonly [Presence]): Query {
+  return new Query([textTerm(contextField(name), values)]);
 }
 
 /** Entries of one of these kinds. */

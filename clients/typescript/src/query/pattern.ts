@@ -22,6 +22,21 @@ export class Regex {
   }
 }
 
+/** Whether a value is there at all: `anyValue` or `noValue`. */
+export class Presence {
+  readonly word: 'exists' | 'missing';
+
+  constructor(word: 'exists' | 'missing') {
+    this.word = word;
+  }
+}
+
+/** Any value. */
+export const anyValue = new Presence('exists');
+
+/** Entries that do not say. */
+export const noValue = new Presence('missing');
+
 /**
  * A pattern for the whole text: `*` stands for any run of characters, `\*` for a star and `\\` for a backslash.
  *
@@ -52,7 +67,8 @@ export function regex(pattern: string | RegExp): Regex {
 }
 
 /** The term that one of the values matches. Throws TypeError without any, since nothing could match. */
-export function textTerm(field: string, values: readonly (TextValue | Regex)[]): string {
+export function textTerm(field: string, values: readonly (TextValue | Regex)[] | readonly [Presence]): string {
+  if (isPresence(values)) return `${field}:${values[0].word}`;
   if (values.length === 0) throw new TypeError(`${field}() needs at least one value.`);
   const [first] = values;
   // In quotes two backslashes mean one, so doubling every backslash of an expression is correct.
@@ -63,6 +79,12 @@ export function textTerm(field: string, values: readonly (TextValue | Regex)[]):
   }
   // The grammar has no list with regular expressions, and no bare text for some globs.
   return `${field}:~${quoted(values.map(sourceOf).join('|'))}`;
+}
+
+function isPresence(values: readonly (TextValue | Regex | Presence)[]): values is readonly [Presence] {
+  const index = values.findIndex((value) => value instanceof Presence);
+  if (index !== -1 && values.length > 1) throw new TypeError('anyValue and noValue stand alone: use or().');
+  return index !== -1;
 }
 
 function writtenValue(value: TextValue | Regex): string | undefined {

@@ -10,6 +10,21 @@ export interface NewChange extends Omit<RecordedChange, 'id' | 'at'> {
   readonly at?: Date | string | undefined;
 }
 
+/** Something that happened and changed no document: a sign-in, an export, an approval. */
+export interface NewEvent extends Omit<NewChange, 'op' | 'entityId' | 'before' | 'after' | 'masked' | 'schemaVersion'> {
+  /** What happened, as an entity type: `sign-in`. */
+  readonly entity: string;
+  /** Identifies the event among those of its type; left out: a random one. */
+  readonly entityId?: string | undefined;
+  /** What there is to say about it; each member becomes a path. Left out: nothing. */
+  readonly details?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** An event as the creation of a document of its own, which never changes. */
+export function changeOfEvent({ entityId, id = randomId(), details = {}, ...event }: NewEvent): NewChange {
+  return { id, op: 'create', entityId: entityId ?? id, after: details, ...event };
+}
+
 /** The bytes of a change, at most: a request with one change alone may have that many. */
 const maxChangeBytes = 16 * 1024 * 1024;
 

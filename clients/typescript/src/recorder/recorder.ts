@@ -4,7 +4,7 @@ import { path } from '../transport/request.ts';
 import { backOff } from '../transport/retry.ts';
 import type { Transport } from '../transport/transport.ts';
 import { orAborted, sleep } from '../transport/waiting.ts';
-import { ChangeLines, joined, type NewChange } from './change-line.ts';
+import { ChangeLines, changeOfEvent, joined, type NewChange, type NewEvent } from './change-line.ts';
 import { ChangeQueue } from './change-queue.ts';
 import { gzipped } from './gzipped.ts';
 import { onPageHidden } from './page-hidden.ts';
@@ -76,6 +76,16 @@ export class Recorder {
     if (!this.#isSending) void this.#sendAll();
     await this.#queue.room();
     this.#throwFailure();
+  }
+
+  /**
+   * Takes something that happened and changed nothing, as `record` does. It is recorded as the creation of a document.
+   *
+   * @example
+   * await recorder.event({ entity: 'sign-in', actor: 'Jane Doe', actorId: 'u-17', context: { ip: '203.0.113.7' } });
+   */
+  async event(event: NewEvent): Promise<void> {
+    await this.record(changeOfEvent(event));
   }
 
   /**
