@@ -11,6 +11,8 @@ import { columnsWith } from './places.ts';
 import { identifying, isIn, likePatterns, type Replacing, replaceInJson } from './replace-in-text.ts';
 
 export interface ErasingTexts extends Replacing {
+  /** What rows are deleted by. */
+  readonly rows: Replacing;
   readonly db: Database;
   readonly sealer: Sealer;
   readonly tenant: string;
@@ -125,7 +127,7 @@ async function eraseInTable(
 }
 
 /** Conditions on rows that may have the subject: a needle in a text, or a sealed value. */
-function candidates({ needles }: Replacing, looked: readonly string[], sealed: readonly string[]) {
+function candidates({ rows: { needles } }: ErasingTexts, looked: readonly string[], sealed: readonly string[]) {
   const patterns = likePatterns(needles);
   return [
     ...looked.map((column) => sql`${sql.ref(column)}::text like any (${patterns}::text[])`),
@@ -136,10 +138,11 @@ function candidates({ needles }: Replacing, looked: readonly string[], sealed: r
 /** What an erasure does with a row; undefined without the subject. */
 function touchedIn(erasing: ErasingTexts, { name: table, key }: TenantTable, row: Row): TouchedRow | undefined {
   const hasIt = (column: string) => row[column] != null && isIn(row[column], erasing);
+  const isRowOf = (column: string) => row[column] != null && isIn(row[column], erasing.rows);
   const sealed = openedOf(erasing, table, row);
   const gone = [
-    ...columnsWith(table, 'row').filter(hasIt),
-    ...(sealed !== undefined && isIn(sealed, erasing) ? columnsWith(table, 'sealed') : []),
+    ...columnsWith(table, 'row').filter(isRowOf),
+    ...(sealed !== undefined && isIn(sealed, erasing.rows) ? columnsWith(table, 'sealed') : []),
   ];
   const texts = columnsWith(table, 'text').filter(hasIt);
   const beside = texts.length > 0 ? columnsWith(table, 'with') : [];

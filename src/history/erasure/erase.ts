@@ -23,6 +23,7 @@ import { announceErasure, endErasure, insertErasure, listUntold, type UntoldSubs
 import { countSameName, findActors, findIdsBeside, findRecorders, findUnfinished, newSubject } from './find-subject.ts';
 import { findContexts, findOwnEntries, type Leftover } from './own-entries.ts';
 import { redactLateSealed } from './redact-late-sealed.ts';
+import { withNumbers } from './replace-in-text.ts';
 import { rewriteEntry } from './rewrite-entry.ts';
 import { type ErasureReason, type SealedSubject, type Subject, sealSubject } from './subject.ts';
 
@@ -292,8 +293,18 @@ async function erasePass(options: EraseOptions, erasing: Erasing): Promise<numbe
   }
 }
 
-function textsOf({ db, sealer, tenant }: EraseOptions, { subject, needles, replacement }: SealedSubject): ErasingTexts {
-  return { db, sealer, tenant, needles, replacement, document: 'entity' in subject ? subject : undefined };
+function textsOf({ db, sealer, tenant }: EraseOptions, sealed: SealedSubject): ErasingTexts {
+  const { subject, needles, numbers, replacement } = sealed;
+  return {
+    db,
+    sealer,
+    tenant,
+    needles,
+    numbers,
+    replacement,
+    rows: withNumbers(sealed),
+    document: 'entity' in subject ? subject : undefined,
+  };
 }
 
 function rulesOf({ paths }: Subject): ReadonlyMap<string, CompiledRules> {

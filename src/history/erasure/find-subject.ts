@@ -38,12 +38,17 @@ export async function newSubject({ db, tenant, subject }: Omit<Searched, 'sealer
     return { subject, replacement, needles: [subject.entityId, ...names] };
   }
   const names = 'actorId' in subject ? await namesBeside(db, tenant, subject.actorId) : undefined;
+  const isNumber = 'actorId' in subject && /^\d+$/.test(subject.actorId);
   const needles =
     'actor' in subject
       ? [subject.actor]
-      : [subject.actorId, ...(names ?? []).filter(({ isShared }) => !isShared).map(({ name }) => name)];
+      : [
+          ...(isNumber ? [] : [subject.actorId]),
+          ...(names ?? []).filter(({ isShared }) => !isShared).map(({ name }) => name),
+        ];
+  const numbers = isNumber ? [subject.actorId] : undefined;
   // Sessions and accesses have the provider's id of the person without the name.
-  const recorders = await findRecorders(db, tenant, { subject, replacement, needles });
+  const recorders = await findRecorders(db, tenant, { subject, replacement, needles, numbers });
   const { rows } = await sql<{ known: string }>`
     select distinct subject as known from change_recorder
       where tenant = ${tenant} and recorder = any (${int8Array(recorders)}::bigint[]) and subject is not null`.execute(
@@ -52,7 +57,8 @@ export async function newSubject({ db, tenant, subject }: Omit<Searched, 'sealer
   return {
     subject,
     replacement,
-    needles: [...new Set([...needles, ...rows.map(({ known }) => known)])],
+    needles: [...new Set([...needles, ...rows.map(({ known }) => known).filter((known) => !numbers?.includes(known))])],
+    numbers,
     names: names?.map(({ name }) => name),
   };
 }
@@ -180,14 +186,15 @@ export async function countSameName(db: Connection, tenant: string, { subject, n
 export async function findRecorders(
   db: Database,
   tenant: string,
-  { subject, replacement, needles }: Omit<SealedSubject, 'names'>,
+  { subject, replacement, needles, numbers = [] }: Omit<SealedSubject, 'names'>,
 ): Promise<number[]> {
   if ('entity' in subject) return [];
+  const known = [...needles, ...numbers];
   const { names, ids } = await findActors(db, tenant, { subject, replacement, needles });
   const isKnown =
     'actor' in subject
       ? sql`r.name = ${subject.actor}`
-      : sql`(r.name = any (${[...needles]}::text[]) or r.subject = any (${[...needles]}::text[]))`;
+      : sql`(r.name = any (${known}::text[]) or r.subject = any (${known}::text[]))`;
   const { rows } = await sql<{ recorder: number }>`
     select r.recorder from change_recorder r where r.tenant = ${tenant} and ${isKnown}
     union

@@ -6,7 +6,7 @@ import { int8Array } from '../../postgres/binary-arrays.ts';
 import type { Database } from '../../postgres/database.ts';
 import { ownEntities } from '../../recording/change.ts';
 import type { Place } from '../entries/entry-store.ts';
-import { identifying, isIn, likePatterns } from './replace-in-text.ts';
+import { identifying, isIn, likePatterns, withNumbers } from './replace-in-text.ts';
 import { contextWithout, type ErasableEntry, rewriteEntry } from './rewrite-entry.ts';
 import type { SealedSubject } from './subject.ts';
 
@@ -61,7 +61,8 @@ function leftoversOf({ entity, entityId, paths }: ErasableEntry, subject: Sealed
  * Entries that may contain one of the texts, except those that applications recorded under the same entity types.
  * Entries without a recorder are the oldest changes of own objects, and imports of their history.
  */
-async function findCandidates(db: Database, tenant: string, { needles }: SealedSubject): Promise<Place[]> {
+async function findCandidates(db: Database, tenant: string, subject: SealedSubject): Promise<Place[]> {
+  const { needles } = withNumbers(subject);
   // In the name of a path, a key has a backslash before its dots.
   const patterns = likePatterns([...needles, ...needles.map((needle) => needle.replace(/[\\.]/g, '\\$&'))]);
   const { rows } = await sql<Place>`

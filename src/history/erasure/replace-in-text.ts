@@ -2,7 +2,14 @@
 export interface Replacing {
   /** The name of an actor and what providers know them by, or the id of a document and its names. */
   readonly needles: readonly string[];
+  /** Ids of people that are numbers: replaced where a text says that they are such ids, not everywhere. */
+  readonly numbers?: readonly string[] | undefined;
   readonly replacement: string;
+}
+
+/** The same with numbers as any other text: to delete a row, which may have the id of a person under any name. */
+export function withNumbers({ needles, numbers = [], replacement }: Replacing): Replacing {
+  return { needles: [...needles, ...numbers], replacement };
 }
 
 /** Characters. Shorter names and ids match only alone, or after a quotation mark, colon or bracket, as in queries. */
@@ -52,10 +59,14 @@ function decodedOf(quoted: string): string {
   }
 }
 
-function patternsOf({ needles }: Replacing): readonly RegExp[] {
+/** Behind `actorId:` and the like in a query, also in a list, and behind such members in JSON within a text. */
+const behindIds = String.raw`(?<=(?:actorId|onBehalfOfId|context\.(?:"[^"]*"|[^\s:()]+))(?:\\*")?\s*:\s*(?:\((?:[^()]*,)?\s*)?(?:\\*")?|onBehalfOf\\*"\s*:\s*\{[^{}]*"id\\*"\s*:\s*\\*")`;
+
+function patternsOf({ needles, numbers = [] }: Replacing): readonly RegExp[] {
   const all = needles.flatMap(escapesOf);
   const longestFirst = [...new Set(all)].filter((needle) => needle !== '').sort((a, b) => b.length - a.length);
-  return longestFirst.map((needle) => {
+  const ofNumbers = numbers.map((number) => new RegExp(`${behindIds}${number}(?![\\p{L}\\p{N}_])`, 'giu'));
+  const ofNeedles = longestFirst.map((needle) => {
     const [before, after] = ['(?<![\\p{L}\\p{N}_])', '(?![\\p{L}\\p{N}_])'];
     const from = isWord(needle.slice(0, 1)) ? before : '';
     const to = isWord(needle.slice(-1)) ? after : '';
@@ -63,6 +74,7 @@ function patternsOf({ needles }: Replacing): readonly RegExp[] {
     const isShort = [...needle].length < minFree;
     return new RegExp(isShort ? `(?<=["':(,])${found}|^${found}$` : found, 'gu');
   });
+  return [...ofNumbers, ...ofNeedles];
 }
 
 /** The text, and how it is escaped in JSON texts within JSON texts. */

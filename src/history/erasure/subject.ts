@@ -41,6 +41,8 @@ export interface SealedSubject {
    * else has, or a document's id and names.
    */
   readonly needles: readonly string[];
+  /** The id of a person, if it is a number: see `Replacing`. */
+  readonly numbers?: readonly string[] | undefined;
   /** The names beside the id of a person. */
   readonly names?: readonly string[] | undefined;
 }

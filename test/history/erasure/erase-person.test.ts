@@ -231,6 +231,36 @@ describe('a person by an id', () => {
     expect(await dump()).not.toMatch(/u-17|Jane Unique/);
   });
 
+  test('an id that is a number is replaced in texts only where they say that it is such an id', async () => {
+    await record([{ actor: 'Jane Unique', actorId: '1717' }]);
+    const put = async (path: string, json: unknown, method = 'PUT') => {
+      const answer = await server.call(path, { token, method, json });
+      expect(answer.status, await answer.text()).toBeLessThan(300);
+    };
+    const queries: [q: string, after: RegExp][] = [
+      ['actorId:1717 related.entityId:1717', /^actorId:erased-[0-9a-f]{16} related.entityId:1717$/],
+      ['onBehalfOfId:(18, 1717, 17170)', /^onBehalfOfId:\(18, erased-[0-9a-f]{16}, 17170\)$/],
+      [
+        'context.user_id:"1717" entity:order entityId:1717',
+        /^context\.user_id:"erased-[0-9a-f]{16}" entity:order entityId:1717$/,
+      ],
+    ];
+    for (const [place, [q]] of queries.entries())
+      await put(`/changelog/${tenant}/views/v${place}`, { name: '1717', q });
+    await put(`/configuration/${tenant}/configurations`, [{ key: 'limit', value: '1717' }], 'POST');
+    await foldHistory(db, tenant);
+    await eraseSubject(options(byId('1717')));
+    for (const [place, [, after]] of queries.entries()) {
+      const view = await (await server.call(`/changelog/${tenant}/views/v${place}`, { token })).json();
+      expect(view).toMatchObject({ name: '1717', q: expect.stringMatching(after) });
+      const [entry] = (await shown(`entity:annals-view entityId:v${place}`)) as unknown as { paths: object }[];
+      expect(JSON.stringify(entry)).not.toContain('actorId:1717');
+    }
+    const { rows } = await pool.query(`select document from configuration where tenant = $1`, [tenant]);
+    expect(JSON.stringify(rows)).toContain('1717');
+    expect(await dump()).not.toMatch(/actorId:1717|onBehalfOfId:\(18, 1717|user_id:\\*"1717/);
+  });
+
   test('an erasure that was interrupted ends with the same text, and a repeat of a change is a duplicate', async () => {
     const people = Array.from({ length: 450 }, (_none, i) => ({
       ...jane,
