@@ -4,7 +4,7 @@
 --   * one human actor makes 40 % of the changes and the system a tenth; 8,000 others share the rest unevenly;
 --   * 10 entity types with most changes, and the type `warehouse` with three of the tenant's entries;
 --   * 2 % of the entries arrive up to a week late;
---   * everybody but the system has an id, five entries in a row share a correlation id, every fourth has an address;
+--   * everybody but the system has an id, eleven entries in a row share a correlation id, five of a tenant on average, and every fourth has an address;
 --   * 500,000 ids, each of which several entity types use; the id `shared` has some 1,700 entries of the tenant in the last
 --     30 days, of all ten types, and the related group `hot` has some 20,000, however many entries there are;
 --   * four changed paths an entry: all have `metadata.version`, 30 % `price.amount`, 20 % `status`, 5 % one of ten below
@@ -23,7 +23,7 @@ create table plain (
   actor text collate "C" not null,
   -- drawn from the others, so that these stay what they were
   actor_id text collate "C" generated always as (case when actor <> 'system' then 'u-' || substr(md5(actor), 1, 8) end) stored,
-  correlation uuid generated always as (md5('c' || id / 5)::uuid) stored,
+  correlation uuid generated always as (md5('c' || id / 11)::uuid) stored,
   ip text collate "C" generated always as (case when id % 4 = 0 then '10.0.' || id / 256 % 256 || '.' || id % 256 end) stored,
   related jsonb,
   paths jsonb not null
