@@ -150,7 +150,22 @@ test('all who ever touched a path are listed once, the latest first', () => {
       change(1, [''], 'Grace'),
     ]),
   );
-  expect(touchesOf('price')?.actors).toEqual(['Ada', 'Grace', 'Ida']);
-  expect(touchesOf('price.amount')?.actors).toEqual(['Ada', 'Ida', 'Grace']);
-  expect(touchesOf('name')?.actors).toEqual(['Grace']);
+  expect(touchesOf('price')?.actors?.map(({ actor }) => actor)).toEqual(['Ada', 'Grace', 'Ida']);
+  expect(touchesOf('price.amount')?.actors?.map(({ actor }) => actor)).toEqual(['Ada', 'Ida', 'Grace']);
+  expect(touchesOf('name')?.actors?.map(({ actor }) => actor)).toEqual(['Grace']);
+});
+
+test('two actors of one name are two, and one with two names is one', () => {
+  const by = (number: number, actor: string, actorId?: string) => {
+    const { entry } = change(number, ['a'], actor);
+    return { number, entry: actorId === undefined ? entry : { ...entry, actorId } };
+  };
+  const touchesOf = finish(
+    touchesOfPaths([by(4, 'Ada King', 'u-1'), by(3, 'Ada', 'u-2'), by(2, 'Ada', 'u-1'), by(1, 'Ada')]),
+  );
+  expect(touchesOf('a')?.actors.map(({ actor, actorId }) => [actor, actorId])).toEqual([
+    ['Ada King', 'u-1'],
+    ['Ada', 'u-2'],
+    ['Ada', undefined],
+  ]);
 });

@@ -1,5 +1,6 @@
 import type { JsonValue } from '@annals/client/json';
 import { Fragment } from 'preact';
+import type { Entry } from '../api/history-reads.ts';
 import { useInSlices } from '../api/requests.ts';
 import { leavesOf } from '../compare/compare-documents.ts';
 import { JsonScalar } from '../components/json-tree.tsx';
@@ -7,10 +8,12 @@ import { LazyList } from '../components/lazy-list.tsx';
 import { countText } from '../components/numbers.ts';
 import { Skeleton } from '../components/states.tsx';
 import { TableScroll } from '../components/table.tsx';
-import { Name, Text } from '../components/text.tsx';
+import { Text } from '../components/text.tsx';
 import { Time } from '../components/values.tsx';
 import { type DocumentKey, queryOfDocumentField } from '../history/document-queries.ts';
 import { historyOf } from '../history/history-view.ts';
+import { Person } from '../history/who.tsx';
+import { personOf } from '../history/who-queries.ts';
 import { Link } from '../router/router.tsx';
 import type { DocumentLife } from './timeline.tsx';
 import { touchesOfPaths } from './touches-of-paths.ts';
@@ -81,10 +84,10 @@ export function FieldsTable({ of, document, life, change, onShow }: FieldsTableP
                         </button>
                       </td>
                       <td>
-                        <Actor name={touches.last.entry.actor} />
+                        <Actor of={touches.last.entry} />
                       </td>
                       <td>
-                        <Actors names={touches.actors} />
+                        <Actors all={touches.actors} />
                       </td>
                     </>
                   )}
@@ -101,14 +104,16 @@ export function FieldsTable({ of, document, life, change, onShow }: FieldsTableP
 /** Actors that a cell names. */
 const maxNamed = 3;
 
-function Actors({ names }: { readonly names: readonly string[] }) {
-  const more = names.length - maxNamed;
+type Named = Pick<Entry, 'actor' | 'actorId'>;
+
+function Actors({ all }: { readonly all: readonly Named[] }) {
+  const more = all.length - maxNamed;
   return (
     <>
-      {names.slice(0, maxNamed).map((name, index) => (
-        <Fragment key={name}>
+      {all.slice(0, maxNamed).map((actor, index) => (
+        <Fragment key={index}>
           {index === 0 ? undefined : ', '}
-          <Actor name={name} />
+          <Actor of={actor} />
         </Fragment>
       ))}
       {more > 0 ? <span class="muted"> and {countText(more)} more</span> : undefined}
@@ -116,11 +121,11 @@ function Actors({ names }: { readonly names: readonly string[] }) {
   );
 }
 
-function Actor({ name }: { readonly name: string | undefined }) {
-  if (name === undefined) return null;
+function Actor({ of: { actor, actorId } }: { readonly of: Named }) {
+  if (actor === undefined) return null;
   return (
-    <Link to={{ path: 'actor', parameters: { name } }}>
-      <Name text={name} />
+    <Link to={personOf({ actor, actorId })}>
+      <Person name={actor} id={actorId} />
     </Link>
   );
 }

@@ -11,11 +11,11 @@ export interface NumberedEntry {
 interface Touches {
   readonly last: NumberedEntry;
   /** All who ever touched it, the latest first. */
-  readonly actors: readonly string[];
+  readonly actors: readonly Pick<Entry, 'actor' | 'actorId'>[];
 }
 
 /** The last change of each actor, the latest actor first. All are of one where the session sees no actors. */
-type LastByActor = Map<string | undefined, NumberedEntry>;
+type LastByActor = Map<string, NumberedEntry>;
 
 /** Paths that a step looks at. */
 const stepSize = 500;
@@ -38,14 +38,30 @@ export function* touchesOfPaths(changes: Iterable<NumberedEntry>): Steps<(path: 
     const changesOfActors = touching.flatMap((byActor) => [...(byActor?.values() ?? [])]);
     const latestFirst = changesOfActors.toSorted((a, b) => b.number - a.number);
     const [last] = latestFirst;
-    return last && { last, actors: [...new Set(latestFirst.flatMap(({ entry }) => entry.actor ?? []))] };
+    return last && { last, actors: firstOfEach(latestFirst) };
   };
 }
 
 function note(touched: Map<string, LastByActor>, path: string, change: NumberedEntry): void {
   const byActor = touched.get(path);
-  if (byActor === undefined) touched.set(path, new Map([[change.entry.actor, change]]));
-  else if (!byActor.has(change.entry.actor)) byActor.set(change.entry.actor, change);
+  const actor = identityOf(change.entry);
+  if (byActor === undefined) touched.set(path, new Map([[actor, change]]));
+  else if (!byActor.has(actor)) byActor.set(actor, change);
+}
+
+/** Tells actors apart: by their ids, or by the names of those without one. */
+function identityOf({ actor, actorId }: Entry): string {
+  return JSON.stringify(actorId === undefined ? { actor } : { actorId });
+}
+
+/** The entry of each actor that comes first, where the session sees actors. */
+function firstOfEach(changes: readonly NumberedEntry[]): Entry[] {
+  const seen = new Map<string, Entry>();
+  for (const { entry } of changes) {
+    const actor = identityOf(entry);
+    if (entry.actor !== undefined && !seen.has(actor)) seen.set(actor, entry);
+  }
+  return [...seen.values()];
 }
 
 /** The paths that contain a path, the whole document too. A dot behind a backslash belongs to a key. */
