@@ -3,13 +3,14 @@ import { useEffect, useMemo } from 'preact/hooks';
 import { fieldAt } from '../../../src/query/spans.ts';
 import { quoted, writtenValue } from '../../../src/query/written.ts';
 import { isAborted } from '../api/failure.ts';
-import { findDocuments, readFacets, readNames } from '../api/history-reads.ts';
+import { findActors, findDocuments, readFacets, readNames } from '../api/history-reads.ts';
 import { allows, historyAbilities, historyScopes } from '../api/session.ts';
 import { counted } from '../components/numbers.ts';
 import { Name } from '../components/text.tsx';
 import { documentsOf } from '../document/document-view.ts';
 import { historyOf } from '../history/history-view.ts';
 import { allTime } from '../history/time-choices.ts';
+import { personOf } from '../history/who-queries.ts';
 import { writtenPath } from '../query-text/edit-query.ts';
 import { knownViews, readViews, targetOfView } from '../views/known-views.ts';
 import { type FoundGroup, hasWords, type Source, wordPattern } from './found.ts';
@@ -110,13 +111,24 @@ const sourcesWith = (firstPaths: () => Promise<readonly string[]>): readonly Sou
     title: 'People and systems',
     icon: 'actor',
     scopes: historyScopes,
-    find: async (text, signal) =>
-      (await namesWithWord('actor', text, signal)).map(({ name, hint }) => ({
-        key: name,
-        label: name,
-        hint,
-        to: { path: 'actor', parameters: { name } },
-      })),
+    find: async (text, signal) => {
+      const [people, names] = await Promise.all([
+        allows(historyAbilities.all) ? findActors(text, size, signal) : [],
+        namesWithWord('actor', text, signal),
+      ]);
+      const known = new Set(people.flatMap((person) => person.names.map(({ name }) => name)));
+      return [
+        ...people.map(({ actorId, names: [latest], changes }) => ({
+          key: `id ${actorId}`,
+          label: latest?.name ?? actorId,
+          hint: `${actorId}, ${counted(changes, 'change')}`,
+          to: personOf({ actor: latest?.name ?? actorId, actorId }),
+        })),
+        ...names
+          .filter(({ name }) => !known.has(name))
+          .map(({ name, hint }) => ({ key: name, label: name, hint, to: { path: 'actor', parameters: { name } } })),
+      ].slice(0, size);
+    },
   },
   {
     title: 'Types of documents',

@@ -59,6 +59,10 @@ export function actorTests(the: () => ConsoleUnderTest): void {
     await recordLife(server, tenant, other, ['{"a":1}']);
 
     const page = await open('people');
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'Search everything' }).fill('zoe o');
+    await page.getByRole('option', { name: /^Zoe New.*p-1, 3 changes/s }).waitFor();
+    await page.keyboard.press('Escape');
     await page.getByRole('searchbox', { name: 'Name or id begins with' }).fill('zoe o');
     await page.getByRole('main').getByRole('button', { name: 'Search' }).click();
     await page.getByText('1 person').waitFor();
