@@ -31,6 +31,7 @@ export function PeoplePage() {
         title: 'No change has the id of an actor',
         text: 'Recorders say who exactly made a change with actorId. By name alone you find actors in the history.',
       }}
+      class="wraps"
       keyOf={({ actorId }) => actorId}
       columns={[
         {
@@ -41,9 +42,9 @@ export function PeoplePage() {
             </Link>
           ),
         },
-        { label: 'Also', class: 'muted', cell: ({ names }) => <Former names={names.slice(1)} /> },
-        { label: 'Changes', class: 'amount', cell: ({ changes }) => countText(changes) },
-        { label: 'Last change', class: 'nowrap', cell: ({ last }) => <Time at={last} /> },
+        { label: 'Also', name: 'also', class: 'muted', cell: ({ names }) => <Former names={names.slice(1)} /> },
+        { label: 'Changes', name: 'Changes', class: 'amount', cell: ({ changes }) => countText(changes) },
+        { label: 'Last change', name: 'Last', class: 'nowrap', cell: ({ last }) => <Time at={last} /> },
       ]}
     />
   );

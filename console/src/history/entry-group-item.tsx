@@ -26,34 +26,36 @@ export function EntryGroupItem({ group: { correlationId, entries }, isOpen, onTo
   if (first === undefined || correlationId === undefined) return null;
   return (
     <li class={`entry-group${isOpen ? ' open' : ''}`}>
-      <h3>
-        <button type="button" class="entry-group-toggle" aria-expanded={isOpen} aria-controls={id} onClick={onToggle}>
-          <Icon name={isOpen ? 'down' : 'next'} size={14} />
-          <span class="entry-document">
-            <strong>{counted(entries.length, 'change')}</strong> together{' '}
-            <span class="muted">
-              <Entities entries={entries} />
+      <div class="entry-group-head">
+        <h3>
+          <button type="button" class="entry-group-toggle" aria-expanded={isOpen} aria-controls={id} onClick={onToggle}>
+            <Icon name={isOpen ? 'down' : 'next'} size={14} />
+            <span class="entry-document">
+              <strong>{counted(entries.length, 'change')}</strong> together{' '}
+              <span class="muted">
+                <Entities entries={entries} />
+              </span>
             </span>
-          </span>
-          <span class="entry-actor">
-            <Actors entries={entries} />
-          </span>
-          <span class="entry-time">
-            <Time at={first.at} detail="clock" />
-          </span>
-        </button>
-      </h3>
-      <p class="entry-group-types">
-        {changeTypes.map((type) => {
-          const count = entries.filter((entry) => entry.type === type).length;
-          return count === 0 ? undefined : (
-            <span key={type}>
-              <ChangeTypeMark type={type} /> <span class="number">{countText(count)}</span>
+            <span class="entry-actor">
+              <Actors entries={entries} />
             </span>
-          );
-        })}
-        <Link to={historyOf(queryOfCorrelation(correlationId))}>Show the whole group</Link>
-      </p>
+            <span class="entry-time">
+              <Time at={first.at} detail="clock" />
+            </span>
+          </button>
+        </h3>
+        <p class="entry-group-types">
+          {changeTypes.map((type) => {
+            const count = entries.filter((entry) => entry.type === type).length;
+            return count === 0 ? undefined : (
+              <span key={type}>
+                <ChangeTypeMark type={type} /> <span class="number">{countText(count)}</span>
+              </span>
+            );
+          })}
+          <Link to={historyOf(queryOfCorrelation(correlationId))}>Show the whole group</Link>
+        </p>
+      </div>
       <ol id={id} hidden={!isOpen}>
         {isOpen ? children : undefined}
       </ol>

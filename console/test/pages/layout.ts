@@ -53,7 +53,8 @@ export function layoutTests(the: () => ConsoleUnderTest): void {
 async function fillPages(the: ConsoleUnderTest): Promise<readonly string[]> {
   const call = await caller(the);
   const { server, tenant } = the;
-  await recordLife(server, tenant, { entity: 'layout', actor: 'Layla', who: { actorId: 'layout-1' } }, ['{"a":1}']);
+  const who = { actorId: 'layout-1', onBehalfOf: { name: 'Acme Ltd' }, correlationId: 'layout' };
+  await recordLife(server, tenant, { entity: 'layout', actor: 'Layla', who }, ['{"a":1}', '{"a":2}']);
   const agent = {
     name: { en: 'Stockroom' },
     description: { en: 'Knows the stockroom.' },
@@ -86,6 +87,7 @@ async function fillPages(the: ConsoleUnderTest): Promise<readonly string[]> {
     'actor',
     'people',
     'actor?id=layout-1',
+    'history?q=entity%3Alayout',
     'subscriptions',
     `subscriptions/one?id=${id}`,
     `subscriptions/edit?id=${id}`,
