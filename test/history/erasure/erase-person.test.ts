@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { forgetAll } from '../../../src/core/forgetting.ts';
@@ -256,7 +257,7 @@ describe('a person by an id', () => {
       const [entry] = (await shown(`entity:annals-view entityId:v${place}`)) as unknown as { paths: object }[];
       expect(JSON.stringify(entry)).not.toContain('actorId:1717');
     }
-    const { rows } = await pool.query(`select document from configuration where tenant = $1`, [tenant]);
+    const { rows } = await pool.query(`select t::text as row from configuration t where tenant = $1`, [tenant]);
     expect(JSON.stringify(rows)).toContain('1717');
     expect(await dump()).not.toMatch(/actorId:1717|onBehalfOfId:\(18, 1717|user_id:\\*"1717/);
   });
@@ -325,6 +326,27 @@ describe('a person by an id', () => {
     expect({ code, ...JSON.parse(stdout) }).toMatchObject({ code: 0, entries: 2, sameName: 0 });
     expect(await dump()).not.toContain('u-17');
   });
+});
+
+test('a certificate says whom it is for, what was erased and which entries by the name stay', async () => {
+  await record([jane, { actor: 'Jane Doe' }]);
+  await seal();
+  const file = join(temporaryFolder(), 'certificate');
+  const environment = {
+    ...{ DATABASE_URL: server.database.url, ANNALS_SECRET_KEY: secret.toString('base64') },
+    ANNALS_PROOF_KEY_FILE: keyFile,
+  };
+  const of = ['--tenant', tenant, '--actor-id', 'u-17', '--reason', 'law', '--yes', '--certificate', file];
+  expect(await annals(['erase', ...of], environment)).toMatchObject({ code: 0 });
+  const vkey = (await readLog(db, tenant))?.vkey ?? '';
+  expect(await annals(['verify', file, '--key', vkey], {})).toMatchObject({ code: 0 });
+  const text = readFileSync(file, 'utf8');
+  const body = JSON.parse(text.slice(text.indexOf('{'), text.indexOf('\n\n')));
+  expect(body).toMatchObject({
+    subject: { actorId: 'u-17', paths: [] },
+    erasures: [{ entries: 1, history: [{ entity: 'order', entries: 1, erased: ['actor', 'actorId', 'context'] }] }],
+  });
+  expect(JSON.stringify(body.stays)).toContain('1 entries by the same name without the id, or with another');
 });
 
 describe('a person by the name', () => {
