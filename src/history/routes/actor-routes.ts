@@ -84,12 +84,12 @@ function actorRows(tenant: string, { ids, since }: { ids: string[] | undefined; 
     sql`to_char(timestamp 'epoch' + ${sql.ref(column)} * interval '1 millisecond', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
   const isAmong = ids === undefined ? sql`true` : sql`a.actor_id = any (${ids}::text[])`;
   const document = sql`(
-    select json_build_object(
+    select json_strip_nulls(json_build_object(
              'actorId', max(n.id),
              'names', json_agg(json_build_object('name', n.name, 'first', ${time('n.first')}, 'last', ${time('n.last')})
                                order by n.last desc, n.name),
              'changes', sum(n.changes), 'last', to_char(
-               timestamp 'epoch' + max(n.last) * interval '1 millisecond', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))::text
+               timestamp 'epoch' + max(n.last) * interval '1 millisecond', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')))::text
       from (
         select a.actor_id as id, a.name, min(e.at) as first, max(e.at) as last, count(*) as changes
           from change_actor a
