@@ -4,7 +4,7 @@ const secretWords = new RegExp(
     'token',
     'passw(?:or)?d|pwd|passphrase|passcode|salt',
     'credential',
-    '(?:api|access|private|secret|encryption|signing|auth|licen[cs]e|webhook|master)_?key',
+    '(?:api|access|private|secret|encrypted|encryption|signing|auth|licen[cs]e|webhook|master)_?key',
     'session(?:_?(?:id|key))?|sid|jwt|cookie',
     '(?:recovery|backup|verification|reset|activation|invitation|security|login|two_factor)_code',
     't?otp|pin|cvv|cvc',

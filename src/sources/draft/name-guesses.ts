@@ -158,7 +158,7 @@ export function isJson({ type }: Pick<ApplicationColumn, 'type'>): boolean {
 const leftOut: readonly (readonly [what: string, names: RegExp])[] = [
   [
     'migrations of the schema',
-    /(?:^|_)migrations?(?:_lock|_history)?$|^(?:ar_internal_metadata|typeorm_metadata|databasechangelog(?:lock)?|sequelize_?meta|alembic_version|goose_db_version|flyway_schema_history|schema_versions?)$/,
+    /(?:^|_)migrations?(?:_lock|_history|_internal)?$|^(?:ar_internal_metadata|typeorm_metadata|databasechangelog(?:lock)?|sequelize_?meta|alembic_version|goose_db_version|flyway_schema_history|schema_versions?)$/,
   ],
   [
     'a queue or jobs',
@@ -166,7 +166,7 @@ const leftOut: readonly (readonly [what: string, names: RegExp])[] = [
   ],
   [
     'sessions',
-    /^(?:(?:user|auth|http|web|login|admin|api|django|express|client|browser|active_record|refresh)_)?sessions?$/,
+    /^(?:(?:user|auth|http|web|login|admin|api|django|express|client|browser|active_record|refresh|strapi|directus)_)?sessions?$/,
   ],
   ['a cache', /(?:^|_)caches?(?:_(?:entries|items?|locks?))?$/],
   ['locks', /(?:^|_)locks?$/],
