@@ -69,6 +69,14 @@ export function changesOfRow(mapping: Mapping, row: RowChange, defaults: Mapping
   return mapper.orRejected(today, () => mapper.changes());
 }
 
+/** For the delete of a row that moves. */
+interface MovedRows {
+  readonly id?: string;
+  readonly tenantRow?: Row;
+  /** Has who made the change, its correlation id and its context. */
+  readonly writtenRow?: Row;
+}
+
 /** The actor of changes found by comparing rows with the history. */
 const systemActor = 'system';
 
@@ -167,8 +175,10 @@ class RowMapper {
     const oldRow = hasColumns(before, this.#idColumns) ? before : after;
     // A key without the tenant column implies the same tenant on both sides.
     const tenantRow = isSameTenant ? after : before;
+    // The old row says who wrote it, not who moved it. Another tenant must not see the new row.
+    const writtenRow: Row = isSameTenant ? after : new Map();
     const [deleted] = this.orRejected({ ...row, type: 'delete', before, after: undefined }, () => [
-      this.#change('delete', before, undefined, { id: idOf(oldRow, this.#idColumns), tenantRow }),
+      this.#change('delete', before, undefined, { id: idOf(oldRow, this.#idColumns), tenantRow, writtenRow }),
     ]);
     const text = `annals:moved:${Buffer.from(row.identity).toString('hex')}`;
     const identity = identityOf(text);
@@ -209,7 +219,7 @@ class RowMapper {
     type: ChangeType,
     before: Row | undefined,
     after: Row | undefined,
-    { id, tenantRow }: { id?: string; tenantRow?: Row } = {},
+    { id, tenantRow, writtenRow }: MovedRows = {},
   ): MappedChange {
     const row = after ?? before ?? new Map();
     const table = this.#table;
@@ -218,7 +228,8 @@ class RowMapper {
     const entityId = id ?? idOf(row, this.#idColumns);
     const difference = this.#difference(type, before, after);
     if (difference === undefined) return { kind: 'unchanged', tenant };
-    const who = this.#row.who ?? whoOf(row, table.who);
+    const written = writtenRow ?? row;
+    const who = this.#row.who ?? whoOf(written, table.who);
     const unnamed: Change = {
       identity: this.#row.identity,
       at: this.#row.at,
@@ -230,13 +241,13 @@ class RowMapper {
       ...contentOf(difference),
     };
     const change = who === undefined ? unnamed : madeBy(unnamed, who);
-    const correlationId = this.#row.correlationId ?? correlationOf(row, table.correlationId);
+    const correlationId = this.#row.correlationId ?? correlationOf(written, table.correlationId);
     if (correlationId !== undefined) change.correlationId = correlationId;
     const name = labelOf(row, table.name);
     if (name !== undefined) change.name = name;
     const version = table.schemaVersion?.value ?? labelOf(row, table.schemaVersion?.column);
     if (version !== undefined) change.schemaVersion = version;
-    const context = mappedContext(table, row, this.#row.context);
+    const context = mappedContext(table, written, this.#row.context);
     if (context !== undefined) change.context = context;
     const correlated = withDerivedCorrelation(change, this.#row.derivedCorrelationId);
     return { kind: 'change', tenant, change: correlated, hasActor: who !== undefined };

@@ -91,6 +91,45 @@ describe('an update', () => {
     ]);
   });
 
+  describe('of the id or the tenant is', () => {
+    const table = { actor: 'who', actorId: 'who_id', correlationId: 'request', context: { ip: 'ip' } };
+    const before = { id: 7, org: 'x', who: 'Bob', who_id: 'u-2', request: 'r-1', ip: '10.0.0.1' };
+    const after = { id: 8, org: 'x', who: 'Ada', who_id: 'u-1', request: 'r-2', ip: '10.0.0.2' };
+    const ada = { actor: 'Ada', actorId: 'u-1', correlationId: 'r-2', context: '{"ip":"10.0.0.2"}' };
+    const attributed = (...[change, rest]: [Parameters<typeof mapped>[1], object?]) =>
+      mapped(table, change, rest).map((result) => {
+        if (result.kind !== 'change') throw new Error('no change');
+        const { type, actor, actorId, correlationId, context } = result.change;
+        return { type, actor, actorId, correlationId, context, hasActor: result.hasActor };
+      });
+
+    test('by who wrote the new row', () => {
+      const expected = [
+        { type: 'delete', ...ada, hasActor: true },
+        { type: 'create', ...ada, hasActor: true },
+      ];
+      expect(attributed({ before, after })).toEqual(expected);
+      expect(attributed({ before: { id: 7 }, after })).toEqual(expected);
+    });
+
+    test('by who made the transaction, if it says so', () => {
+      const said = attributed({ before, after, who: { actorId: 'u-3' } });
+      expect(said).toMatchObject([{ actor: 'unknown', actorId: 'u-3' }, { actorId: 'u-3' }]);
+    });
+
+    test('by nobody known in the old tenant, which sees nothing of the new row', () => {
+      const rest = { tenant: { column: 'org' } };
+      expect(attributed({ before, after: { ...after, org: 'y' } }, rest)).toEqual([
+        { type: 'delete', actor: 'unknown', hasActor: false },
+        { type: 'create', ...ada, hasActor: true },
+      ]);
+      expect(mapped({ actorId: { value: 'billing' } }, { before, after: { ...after, org: 'y' } }, rest)).toMatchObject([
+        { tenant: 'x', change: { actorId: 'billing' } },
+        { tenant: 'y', change: { actorId: 'billing' } },
+      ]);
+    });
+  });
+
   test('without before, or with its key alone, has after only', () => {
     const expected = [{ id: { after: 7 }, a: { after: 2 } }];
     expect(paths(mapped({}, { after: { id: 7, a: 2 } }))).toEqual(expected);
