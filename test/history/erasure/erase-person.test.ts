@@ -167,6 +167,11 @@ describe('a person by an id', () => {
     expect(second).toMatchObject({ actor: first?.actor, actorId: first?.actorId });
     expect(bob).toMatchObject({ actor: 'Bob', actorId: 'u-1' });
     expect(await dump()).not.toMatch(/u-17|Jane/);
+    const people = await (await server.call(`/changelog/${tenant}/actors`, { token })).json();
+    expect(people).toMatchObject([
+      { actorId: first?.actorId, names: [{ name: first?.actor }], changes: 2 },
+      { actorId: 'u-1', names: [{ name: 'Bob' }], changes: 1 },
+    ]);
     const { rows } = await pool.query(
       `select count(distinct lookup)::integer as lookups from change_actor where tenant = $1`,
       [tenant],
