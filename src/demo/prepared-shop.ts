@@ -2,6 +2,7 @@ import { threaded } from '../core/fairness/threads.ts';
 import { type Change, type ChangeType, changeOfDocuments } from '../recording/change.ts';
 import { identityOfId } from '../recording/identity.ts';
 import { type DemoChange, type DescribedType, dayInMilliseconds, lastWeekday, readShop } from './shop-file.ts';
+import { circumstancesOf, correlationsOf, whoOf, withEvents } from './who.ts';
 
 const typeOfOp: Record<DemoChange['op'], ChangeType> = {
   insert: 'create',
@@ -13,14 +14,20 @@ const typeOfOp: Record<DemoChange['op'], ChangeType> = {
 /** The shop's history, ready to record. Within a week, its changes have the same identities. */
 function changesOfShop(history: readonly DemoChange[]): Change[] {
   const changes: Change[] = [];
-  for (const [position, { op, before, after, ...rest }] of history.entries()) {
+  for (const [position, { op, before, after, onBehalfOf, context, ...rest }] of history.entries()) {
     const change = changeOfDocuments({
       ...rest,
       type: typeOfOp[op],
       before: before === undefined ? undefined : JSON.stringify(before),
       after: after === undefined ? undefined : JSON.stringify(after),
     });
-    if (change !== 'unchanged') changes.push({ ...change, identity: identityOfId(`demo ${position}`) });
+    if (change === 'unchanged') continue;
+    changes.push({
+      ...change,
+      ...(onBehalfOf && { onBehalfOf }),
+      ...(context && { context: JSON.stringify(context) }),
+      identity: identityOfId(`demo ${position}`),
+    });
   }
   return changes;
 }
@@ -65,12 +72,17 @@ interface InventedShop {
 export function inventShop(now: number): InventedShop {
   const weekday = new Date(now).getUTCDay();
   const lastDay = Math.floor(now / dayInMilliseconds) + ((lastWeekday - weekday + 7) % 7);
-  const { claimType, types, days } = readShop(lastDay);
+  const { claimType, types, people, days } = readShop(lastDay);
   const changes: DemoChange[] = [];
   const documents = new Map<string, object>();
+  const customerName = (id: string, customer = documents.get(`customer ${id}`)) => {
+    return customer && describe(types.customer, customer).name;
+  };
   for (const [index, day] of days.entries()) {
     const midnight = (lastDay - days.length + 1 + index) * dayInMilliseconds;
-    for (const [millisecond, actor, op, entity, entityId, content] of day) {
+    const filed = withEvents(day, index, people);
+    const groups = correlationsOf(filed, index);
+    for (const [place, [millisecond, actor, op, entity, entityId, content]] of filed.entries()) {
       const key = `${entity} ${entityId}`;
       const before = documents.get(key);
       const after = content === undefined ? undefined : merge(before, content);
@@ -81,7 +93,9 @@ export function inventShop(now: number): InventedShop {
         entity,
         entityId,
         at: midnight + millisecond,
-        actor,
+        ...whoOf(actor, index, people[actor]),
+        ...(groups[place] && { correlationId: groups[place] }),
+        ...circumstancesOf({ entity, entityId, document: after ?? before ?? {} }, people[actor], customerName),
         ...describe(types[entity], { id: entityId, ...before, ...after }),
         ...(before === undefined ? {} : { before }),
         ...(after === undefined ? {} : { after }),

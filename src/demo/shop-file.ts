@@ -10,6 +10,10 @@ export interface DemoChange {
   /** Milliseconds since 1970. */
   at: number;
   actor: string;
+  actorId?: string;
+  onBehalfOf?: Person;
+  correlationId?: string;
+  context?: object;
   name?: string;
   schemaVersion?: string;
   related: readonly { entity: string; entityId: string }[];
@@ -17,10 +21,32 @@ export interface DemoChange {
   after?: unknown;
 }
 
+interface Person {
+  readonly name?: string;
+  readonly id: string;
+}
+
+/** Somebody who works for the shop. */
+export interface Employee {
+  readonly id: string;
+  /** The network address. */
+  readonly address?: string;
+  /** Whether the history has their sign-ins: one before their first change of a day. */
+  readonly signsIn?: true;
+  /** What they export every week. */
+  readonly exports?: string;
+  /** Whether they change documents of customers on their behalf. */
+  readonly supports?: true;
+  /** Their name from a day on (counted from 0). */
+  readonly later?: { readonly name: string; readonly day: number };
+}
+
 /** The shop in the package, which is invented, with its people. */
 interface ShopFile {
   readonly claimType: object;
   readonly types: Readonly<Record<string, DescribedType>>;
+  /** By the name in `days`. */
+  readonly people: Readonly<Record<string, Employee>>;
   /** The changes of each day, in chronological order. */
   readonly days: readonly (readonly FiledChange[])[];
 }
@@ -35,7 +61,7 @@ export interface DescribedType {
 }
 
 /** The content is the whole document of an insert, or the fields of an edit; a deletion has none. */
-type FiledChange = readonly [
+export type FiledChange = readonly [
   millisecondOfDay: number,
   actor: string,
   op: DemoChange['op'],

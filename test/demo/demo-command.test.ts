@@ -47,7 +47,7 @@ afterAll(() => database.drop());
 test('the calls that the demo prints are all answered with entries', async () => {
   const token = await tokenOf(demo);
   const calls = demo.calls.split('\n').filter((line) => line.startsWith('curl -sG '));
-  expect(calls).toHaveLength(12);
+  expect(calls).toHaveLength(15);
   const [record, ...others] = demo.calls.split('\n').filter((line) => line.startsWith('curl -s -u '));
   expect(others).toEqual([]);
   expect(await pasteRecording(demo, record ?? '')).toMatchObject({ read: 1, recorded: 1 });

@@ -63,7 +63,8 @@ test('every entity type of the shop occurs, most changes being those of orders',
     }
     for (const entity of ['company', 'WARRANTY_CLAIM']) expect(counts.get(entity), entity).toBeGreaterThan(40);
     for (const entity of ['group', 'site']) expect(counts.get(entity), entity).toBeGreaterThanOrEqual(2);
-    expect(counts.size).toBe(11);
+    for (const entity of ['sign-in', 'export']) expect(counts.get(entity), entity).toBeGreaterThan(5);
+    expect(counts.size).toBe(13);
     expect(counts.get('order')).toBeGreaterThan(2_000);
   }
 });
@@ -98,5 +99,45 @@ test('documents that refer to each other name what the shop had at that time', (
   for (const { entity, entityId, related } of history()) {
     known.add(`${entity} ${entityId}`);
     for (const item of related) expect(known.has(`${item.entity} ${item.entityId}`)).toBe(true);
+  }
+});
+
+test('people have an id whatever their name, and two people never share one', () => {
+  const namesOf = Map.groupBy(history(), ({ actorId }) => actorId);
+  const namesById = new Map([...namesOf].map(([id, changes]) => [id, new Set(changes.map(({ actor }) => actor))]));
+  expect([...(namesById.get('u-18') ?? [])]).toEqual(['Siobhán O’Hara', 'Siobhán Byrne']);
+  namesById.delete('u-18');
+  namesById.delete(undefined);
+  for (const [id, names] of namesById) expect(names.size, id).toBe(1);
+  expect(namesById.size).toBe(16);
+});
+
+test('support acts on behalf of customers, and changes of one request have the same correlation', () => {
+  const onBehalf = history().filter(({ onBehalfOf }) => onBehalfOf !== undefined);
+  expect(onBehalf.length).toBeGreaterThan(30);
+  for (const { actorId, onBehalfOf, context } of onBehalf) {
+    expect(['u-31', 'u-32']).toContain(actorId);
+    expect(onBehalfOf).toEqual({ name: expect.any(String), id: expect.stringMatching(/^C\d+$/) });
+    expect(context).toEqual({ ip: expect.stringMatching(/^198\.51\.100\./) });
+  }
+  const groups = Map.groupBy(history(), ({ correlationId }) => correlationId);
+  groups.delete(undefined);
+  expect(groups.size).toBeGreaterThan(100);
+  for (const [id, changes] of groups) {
+    expect(id).toMatch(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+    expect(changes.length).toBeGreaterThan(1);
+    expect(new Set(changes.map(({ actor }) => actor)).size).toBe(1);
+  }
+});
+
+test('a sign-in comes before the first change of its person on that day', () => {
+  const signIns = history().filter(({ entity }) => entity === 'sign-in');
+  for (const { at, actorId, op, after, context } of signIns) {
+    expect([op, after]).toEqual(['insert', {}]);
+    expect(context).toEqual({ ip: expect.any(String) });
+    const sameDay = history().filter(
+      (change) => change.actorId === actorId && Math.floor(change.at / day) === Math.floor(at / day),
+    );
+    expect(sameDay[0]?.at).toBe(at);
   }
 });
