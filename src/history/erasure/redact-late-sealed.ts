@@ -6,6 +6,7 @@ import { leavesOf, readLeaves, readTreeSize } from '../../proof/log/leaf-store.t
 import { entriesOfRow } from '../../recording/positions.ts';
 import type { Place } from '../entries/entry-store.ts';
 import { actorColumns, type Erasing, hiddenNames, noteErased } from './erase-portion.ts';
+import type { SubjectActors } from './find-subject.ts';
 import { redactProof } from './redact-proof.ts';
 
 interface LateEntry extends Place {
@@ -57,6 +58,13 @@ export async function redactLateSealed(
   }
 }
 
+/** The rows that still have the name: entries with another were sealed after it was replaced. */
+function stillNamed({ names, ids, behalfNames, behalfIds, left }: SubjectActors): SubjectActors {
+  const named = new Set(left);
+  const kept = (numbers: readonly number[]) => numbers.filter((number) => named.has(number));
+  return { names: kept(names), ids: kept(ids), behalfNames: kept(behalfNames), behalfIds: kept(behalfIds), left };
+}
+
 async function readLate(
   transaction: DatabaseTransaction,
   { tenant, subject, actors, recorders }: Erasing,
@@ -66,7 +74,7 @@ async function readLate(
   const { rows } = await sql<LateEntry>`
     select * from (
       select e.at, e.sequence, p.first + entry.number - 1 as position,
-             ${actorColumns(actors)},
+             ${actorColumns(stillNamed(actors))},
              coalesce(e.recorded_by = any (${int8Array(recorders)}::bigint[]), false)
                and position('"recordedBy"' in e.erased) > 0 as "isOfRecorder"
         from change_position p

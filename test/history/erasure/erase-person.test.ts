@@ -421,6 +421,24 @@ describe('the proof of what is left', () => {
     expect(ended.isRight).toBe(true);
   });
 
+  test('an entry that is sealed after its erasure is verified, also by an erasure that resumes', async () => {
+    await record(people);
+    const rest = async () => {
+      throw new Error('killed');
+    };
+    await expect(eraseSubject(options(byId('u-17'), { rest }))).rejects.toThrow('killed');
+    await eraseSubject(options(byId('u-17')));
+    await seal();
+    await pool.query('update change_erasure set ended_at = null where tenant = $1', [tenant]);
+    await eraseSubject(options(byId('u-17')));
+    await seal();
+    const { isRight, verdicts } = await check();
+    expect({ isRight, first: verdicts[0] }).toMatchObject({
+      isRight: true,
+      first: { from: 1, to: people.length, verdict: 'verified' },
+    });
+  });
+
   test('the check names an entry in whose place somebody has put a name or an id since', async () => {
     await record(people);
     await seal();
