@@ -3,7 +3,16 @@ import { plainTable } from '../../postgres/source/source-catalogue.ts';
 import type { MappingFile, TableFile } from '../../recording/mapping/mapping-schema.ts';
 import { snakeCase, soundsSecret } from '../../recording/mapping/secret-names.ts';
 import type { ApplicationColumn, ApplicationTable } from './application-tables.ts';
-import { EntityNames, guessLeftOut, guessName, isJson, isSecret, isTouched, soundsLikeTenant } from './name-guesses.ts';
+import {
+  EntityNames,
+  guessLeftOut,
+  guessName,
+  isJson,
+  isSecret,
+  isTouched,
+  namesWriter,
+  soundsLikeTenant,
+} from './name-guesses.ts';
 
 /** A draft mapping, with notes for its author. Tables and columns have their plain names. */
 interface MappingDraft {
@@ -13,6 +22,8 @@ interface MappingDraft {
   readonly masked: readonly string[];
   readonly ignored: readonly string[];
   readonly named: readonly string[];
+  /** Columns that seem to say who wrote a row last. Only the author knows whether every change sets them. */
+  readonly writers: readonly string[];
   /** Relations suggested by names, without a foreign key: `public.order.customer_id → customer`. */
   readonly relatedByName: readonly string[];
   /** Foreign keys that cannot be `related`, with the reason. */
@@ -46,7 +57,7 @@ export function draftMapping(tables: readonly ApplicationTable[], tenant: string
     if (reason === undefined) mapped.push({ table, name, entity: entities.assign(table), id: idOf(table) ?? [] });
     else leftOut.getOrInsertComputed(reason, () => []).push(name);
   }
-  const notes = { masked: [], ignored: [], named: [], relatedByName: [], unrelated: [], json: [] };
+  const notes = { masked: [], ignored: [], named: [], writers: [], relatedByName: [], unrelated: [], json: [] };
   const references = new References(mapped, notes);
   const files = mapped.map((entry): [string, TableFile] => [entry.name, draftTable(entry, references, notes)]);
   return {
@@ -57,7 +68,9 @@ export function draftMapping(tables: readonly ApplicationTable[], tenant: string
   };
 }
 
-type Notes = { [Part in 'masked' | 'ignored' | 'named' | 'relatedByName' | 'unrelated' | 'json']: string[] };
+type Notes = {
+  [Part in 'masked' | 'ignored' | 'named' | 'writers' | 'relatedByName' | 'unrelated' | 'json']: string[];
+};
 
 /** Why a table cannot or should not be recorded. */
 function reasonAgainst(table: ApplicationTable): string | undefined {
@@ -96,6 +109,7 @@ function draftTable({ table, name, entity, id }: MappedTable, references: Refere
   );
   notes.masked.push(...masked.map(of));
   notes.ignored.push(...ignored.map(of));
+  notes.writers.push(...recorded.filter((column) => namesWriter(column)).map(of));
   notes.json.push(...free.filter((column) => isJson(column) && !masked.includes(column)).map(of));
   if (nameColumn !== undefined) notes.named.push(`${name}.${nameColumn}`);
   const patterns = (columns: readonly ApplicationColumn[]) => columns.map((column) => patternOfKey(column.name));
@@ -196,7 +210,7 @@ function textOf(value: unknown, depth: number, levels: number): string {
 
 /** Lines about what was guessed and excluded. */
 export function linesOfDraft(draft: MappingDraft, { tenantIsGuessed }: { tenantIsGuessed: boolean }): string[] {
-  const { file, leftOut, masked, ignored, named, relatedByName, unrelated, json, tenantColumn } = draft;
+  const { file, leftOut, masked, ignored, named, writers, relatedByName, unrelated, json, tenantColumn } = draft;
   const count = Object.keys(file.tables ?? {}).length;
   const all = count + [...leftOut.values()].flat().length;
   const tenant = file.tenant?.value ?? '';
@@ -221,6 +235,7 @@ export function linesOfDraft(draft: MappingDraft, { tenantIsGuessed }: { tenantI
     ...section('JSON that is recorded as it is: mask what is secret in it', byColumn(json)),
     ...section('Ignored, because it only says when a row was touched', byColumn(ignored)),
     ...section('Names of documents', byColumn(named)),
+    ...section('Says who wrote a row last: "actor" or "actorId", if every change sets it', byColumn(writers)),
     ...section('Related by the name of a column, without a foreign key', relatedByName),
     ...section('Foreign keys that are not related', unrelated),
   ];

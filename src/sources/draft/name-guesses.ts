@@ -131,6 +131,13 @@ export function isTouched({ name, category }: ApplicationColumn): boolean {
   return category === 'D' && touched.test(snakeCase(name));
 }
 
+const writers = /^(?:last_)?(?:updated?|modified|changed|edited)_by(?:_(?:user|admin|name))?(?:_(?:id|uuid))?$/;
+
+/** Whether the column most likely says who wrote the row last. */
+export function namesWriter({ name }: ApplicationColumn): boolean {
+  return writers.test(snakeCase(name));
+}
+
 /** Tables of secrets whose columns' names do not say so. */
 const secretTables =
   /(?:^|_)(?:secret|token|credential|(?:api|access|licen[cs]e)_?key|gift_?card|voucher|invitation|invite|one_time_password|otp|credit_card|bank_account)s?$/;

@@ -127,6 +127,22 @@ describe('what a column most likely is', () => {
     expect(draftOf('thing', `${name}:timestamptz`)?.ignore).toBeUndefined();
   });
 
+  test.each(['updated_by', 'updatedById', 'modified_by', 'last_edited_by_user_id', 'changed_by_name'])(
+    '%s says who wrote a row last, which only the report says',
+    (name) => {
+      const draft = draftMapping([tableOf('thing', ['id', name])], 'acme');
+      expect(draft.file.tables).toEqual({ 'public.thing': { entity: 'thing', id: ['id'] } });
+      expect(linesOfDraft(draft, { tenantIsGuessed: false }).slice(1)).toEqual([
+        'Says who wrote a row last: "actor" or "actorId", if every change sets it:',
+        `  public.thing.${name}`,
+      ]);
+    },
+  );
+
+  test.each(['created_by', 'approved_by', 'updated_by_ip', 'sorted_by', 'updated_at'])('%s does not', (name) => {
+    expect(draftMapping([tableOf('thing', ['id', name])], 'acme').writers).toEqual([]);
+  });
+
   test('the best name counts, as text alone, and a title is not that of a person', () => {
     expect(draftOf('thing', 'code', 'title', 'label')?.name).toBe('title');
     expect(draftOf('thing', 'name:jsonb', 'code')?.name).toBe('code');
