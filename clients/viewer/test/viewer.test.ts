@@ -185,14 +185,14 @@ test('who exactly made a change, and for whom, is shown by a token that shows al
   const changes = [
     { at, entity: 'ticket', entityId: 'T-1', actor: 'Mara', paths: '{"a":{"after":1}}' },
     { at: at + 1, entity: 'ticket', entityId: 'T-2', actor: 'u-18', paths: '{"a":{"after":1}}' },
-  ].map((change) => changeOf({ ...change, related: [{ entity: 'customer', entityId: 'c3' }] }));
+  ].map((change) => changeOf({ ...change, related: [{ entity: 'customer', entityId: 'exact' }] }));
   const [first, second] = changes;
   if (first === undefined || second === undefined) throw new Error('There are two changes.');
   await createRecorder(server.context.db, 'acme', () => Date.now())([
     { ...first, ...who },
     { ...second, actorId: 'u-18' },
   ]);
-  given = { ...grant, q: 'related.entityId:c3', actors: 'all' };
+  given = { ...grant, q: 'related.entityId:exact', actors: 'all' };
   const { page, viewer } = await open('/html', { width: 320 });
   await total(viewer, '2 changes');
   const titles = viewer.locator('.title');
@@ -201,7 +201,7 @@ test('who exactly made a change, and for whom, is shown by a token that shows al
     .toEqual(['Ticket T-2 was changed by u-18', 'Ticket T-1 was changed by Mara (u-17) on behalf of Acme Ltd (c-1)']);
   expect(await sidewaysRoom(page)).toBe(0);
   await checkAccessibility(page, 'annals-history');
-  given = { ...grant, q: 'related.entityId:c3' };
+  given = { ...grant, q: 'related.entityId:exact' };
   await page.reload();
   await total(viewer, '2 changes');
   await expect
