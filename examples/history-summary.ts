@@ -16,6 +16,11 @@ const { values, others } = await annals.history.facets({ q, field: 'actor', size
 for (const { value, count } of values) console.log(`${value}: ${count}`);
 console.log(`all others: ${others}`);
 
+const people = await annals.history.facets({ q, field: 'actorId', size: 5 });
+for (const { value, name, count } of people.values) console.log(`${name} (${value}): ${count}`);
+for await (const { actorId, names } of annals.actors.list({ prefix: 'siob' }))
+  console.log(actorId, names.map(({ name }) => name).join(', before: '));
+
 const fields = await annals.history.facets({ q: 'entity:product', field: 'path', size: 5 });
 for (const { value, count } of fields.values) console.log(`${value} of products: ${count}`);
 

@@ -1,7 +1,7 @@
 // Records changes of an application: POST /recorder/{tenant}/changes, on the port of the recorder. Run it with:
 // node examples/record-changes.ts
 // With curl: the call that "annals demo" prints.
-import { and, entity, entityId } from '@annals/client/query';
+import { actorId, and, entity, entityId } from '@annals/client/query';
 import { demoClient } from './annals.ts';
 import { setting } from './token.ts';
 
@@ -11,14 +11,20 @@ const recorder = annals.recorder({
   onRejected: ({ line, reason }) => console.log(`cannot be recorded: ${reason}: ${line}`),
 });
 
+// What changes no document, such as a sign-in, is an event.
+const jane = { actor: 'Jane Doe', actorId: 'u-17' };
+await recorder.event({ entity: 'sign-in', ...jane, context: { ip: '203.0.113.17' } });
+
 let lamp = { name: 'Desk lamp', price: 39.9, stock: 12 };
 for (const change of [{ price: 34.9 }, { stock: 11 }, { stock: 10 }]) {
   const before = lamp;
   lamp = { ...lamp, ...change };
   // Resolves as soon as there is room for the next change. The recorder sends them together, in this order.
-  await recorder.record({ op: 'update', entity: 'product', entityId: 'example-lamp', before, after: lamp });
+  await recorder.record({ op: 'update', entity: 'product', entityId: 'example-lamp', before, after: lamp, ...jane });
 }
 console.log(await recorder.close());
 
 const { items } = await annals.history.list({ q: and(entity('product'), entityId('example-lamp')), size: 3 });
-for (const { at, actor, paths } of items) console.log(at, actor, JSON.stringify(paths));
+for (const { at, actor, actorId: id, paths } of items) console.log(at, actor, id, JSON.stringify(paths));
+const signIns = await annals.history.list({ q: and(entity('sign-in'), actorId('u-17')), size: 3 });
+console.log(`${signIns.totalElements} sign-ins of Jane in the last 30 days`);

@@ -28,6 +28,14 @@ async function call(method: string, path = '', { tenant = 'acme', as = token, bo
 const view = { name: 'Price changes', q: 'entity:product path:price', range: 'P7D' };
 const times = { createdAt: expect.any(String), modifiedAt: expect.any(String) };
 
+test('a view may ask who exactly, for whom and from where', async () => {
+  const q = 'actorId:u-17 onBehalfOf:exists onBehalfOfId:(c-1, c-2) correlationId:req-1 context."user-agent":curl*';
+  expect((await call('POST', '', { body: { ...view, id: 'who', q } })).status).toBe(201);
+  expect((await call('GET', '/who')).body).toMatchObject({ q });
+  expect((await call('PUT', '/who', { body: { ...view, q: 'correlationId:~req' } })).status).toBe(400);
+  expect((await call('DELETE', '/who')).status).toBe(204);
+});
+
 test('a view is created, read, replaced and deleted', async () => {
   const made = await call('POST', '', { body: { id: 'prices', ...view, columns: ['at', 'actor'] } });
   expect([made.status, made.body]).toEqual([201, { id: 'prices' }]);
