@@ -194,9 +194,9 @@ export function isDialogOpen(): boolean {
   return document.querySelector('dialog[open]') !== null;
 }
 
+const textFields = 'input:not([type=checkbox]), textarea, select';
+
 /** Whether keys that are pressed there are text. */
 export function isField(target: EventTarget | null): boolean {
-  return (
-    target instanceof HTMLElement && (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
-  );
+  return target instanceof HTMLElement && (target.isContentEditable || target.matches(textFields));
 }
