@@ -4,7 +4,8 @@ import { countText } from '../components/numbers.ts';
 import { ChangeTypeMark, changeTypes } from '../components/values.tsx';
 import { chosenValues, togglePath, toggleValue, writtenItems, writtenPath } from '../query-text/edit-query.ts';
 import { Person } from './who.tsx';
-import { type Named, showsActors, showsIds } from './who-queries.ts';
+import type { Named } from './who-queries.ts';
+import { showsActors, showsIds } from './who-shown.ts';
 import './history-page.css';
 
 const facets: readonly (readonly [FacetField, string])[] = [

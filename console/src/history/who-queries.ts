@@ -1,24 +1,10 @@
 import type { Entry } from '../api/history-reads.ts';
-import { allows, historyAbilities } from '../api/session.ts';
 import { writtenText } from '../query-text/edit-query.ts';
 import type { Target } from '../router/router.tsx';
 import { atAnyTime } from './document-queries.ts';
 
 /** Whom an entry names. */
 export type Named = Pick<Entry, 'actor' | 'actorId' | 'onBehalfOf' | 'correlationId' | 'context'>;
-
-/** Whether the session sees the names of actors: a part of the history may show none. */
-export function showsActors(entries: readonly Named[] = []): boolean {
-  return allows(historyAbilities.all) || entries.some(({ actor }) => actor !== undefined);
-}
-
-/** Whether the session sees who exactly made changes: a part of the history shows it in its entries, or not at all. */
-export function showsIds(entries: readonly Named[] = []): boolean {
-  return (
-    allows(historyAbilities.all) ||
-    entries.some(({ actorId, onBehalfOf }) => actorId !== undefined || onBehalfOf !== undefined)
-  );
-}
 
 /** The page of the actor, at any time: by the id, or by the name of one without an id. */
 export function personOf({ actor, actorId }: { readonly actor: string; readonly actorId: string | undefined }): Target {

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { chips, facetCounts, totalOf } from '../support/history-page.ts';
@@ -35,7 +36,7 @@ export function historyTests(the: () => ConsoleUnderTest): void {
     expect(types.map(([name]) => name).toSorted()).toEqual(['create', 'delete', 'update']);
     expect(types.reduce((sum, [, count]) => sum + count, 0)).toBe(total);
     await expect.poll(() => page.locator('.entries-footer').textContent()).toContain(total.toLocaleString('en'));
-    await expect.poll(() => page.locator('.entry-row').count()).toBe(50);
+    await expect.poll(() => entriesOf(page)).toBe(50);
     await page.locator('.bar-chart canvas').waitFor();
     // A click on a facet writes the query, and the way back leads to what was there.
     const [, deletes = 0] = types.find(([name]) => name === 'delete') ?? [];
@@ -59,6 +60,9 @@ export function historyTests(the: () => ConsoleUnderTest): void {
     await expect.poll(firstEntry).not.toBe(newest);
     await expect.poll(() => chips(page)).toEqual(['entity product']);
     await expect.poll(() => page.locator('.entry-row').count()).toBeGreaterThan(2);
+    // Enter on the heading of a group would open the group.
+    const grouped = page.getByRole('checkbox', { name: 'Group' });
+    if ((await grouped.count()) > 0) await grouped.uncheck();
     for (const key of ['j', 'j', 'k', 'Enter']) await page.keyboard.press(key);
     const panel = page.getByRole('complementary');
     await panel.getByText('Who').waitFor();
@@ -195,6 +199,13 @@ export function historyTests(the: () => ConsoleUnderTest): void {
     expect(await sidewaysRoom(page)).toBe(0);
     await checkAccessibility(page);
   });
+}
+
+/** How many entries the list shows, each or in groups. */
+async function entriesOf(page: Page): Promise<number> {
+  const groups = await page.locator('.entry-group-toggle strong').allInnerTexts();
+  const inGroups = groups.reduce((sum, text) => sum + Number.parseInt(text, 10), 0);
+  return (await page.locator('.entry-row').count()) + inGroups;
 }
 
 /** The midnight at which a day begins in Berlin. */
