@@ -32,8 +32,8 @@ so totals do not change. Erase at the source first: later changes there are reco
 --actor erases the name of all who have it, as actors and as those on whose behalf somebody acts.
 Ids beside the name stay, listed in ids. --actor-id erases one person: the id, its names, and the
 contexts of these changes. Changes by the same names without the id, or with another, stay, and
-are counted in sameName. --context NAMES, separated by commas, also erases members of these names
-in the contexts of other changes, where they equal the id.
+are counted in sameName. --context NAMES, separated by commas, also erases the contexts of other
+changes in which a member of such a name equals the id.
 
 --paths FILE names paths of other types whose values are erased too, in changes of the person or
 related to the document: one JSON object a line, {"entity":"order","path":"customer.email"}.

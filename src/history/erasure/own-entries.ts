@@ -7,7 +7,7 @@ import type { Database } from '../../postgres/database.ts';
 import { ownEntities } from '../../recording/change.ts';
 import type { Place } from '../entries/entry-store.ts';
 import { identifying, isIn, likePatterns, withNumbers } from './replace-in-text.ts';
-import { contextWithout, type ErasableEntry, rewriteEntry } from './rewrite-entry.ts';
+import { type ErasableEntry, hasPerson, rewriteEntry } from './rewrite-entry.ts';
 import type { SealedSubject } from './subject.ts';
 
 /** Limits of a read: candidates, and bytes of their texts. */
@@ -122,7 +122,7 @@ export async function findContexts(
     select e.at, e.sequence, e.context from change_entry e
       where e.tenant = ${tenant} and ${behind} and e.context like any (${likePatterns([subject.actorId])}::text[])
       order by e.at, e.sequence limit ${maxContexts}::integer`.execute(db);
-  const found = rows.filter(({ context }) => contextWithout(context, subject) !== context);
+  const found = rows.filter(({ context }) => hasPerson(context, subject));
   return { places: found.map(({ at, sequence }) => ({ at, sequence })), reached: rows.at(-1) };
 }
 

@@ -56,9 +56,9 @@ export function rewriteEntry(
   if (!('entity' in subject)) {
     const { paths } = entry;
     if (!entry.isOfActor && !entry.isOnBehalf && !entry.isOfService) {
-      const context = contextWithout(entry.context, subject);
-      if (context !== entry.context) gone.add('context');
-      return { entityId, name, related, paths, context, erased: textOf(gone) };
+      const isMeant = hasPerson(entry.context, subject);
+      if (isMeant) gone.add('context');
+      return { entityId, name, related, paths, context: isMeant ? null : entry.context, erased: textOf(gone) };
     }
     noteNames(entry, gone);
   } else {
@@ -103,15 +103,16 @@ function noteNames({ isOfActor, isOfActorId, isOnBehalf, isOnBehalfId }: Erasabl
 /** In `erased`: the name alone, where an erasure by the name leaves the id beside it. */
 const behalfName = 'onBehalfOf.name';
 
-/** A context without the members that equal the id of a person, where the subject names them. */
-export function contextWithout(context: string | null, subject: Subject): string | null {
-  if (context === null || !('actorId' in subject) || subject.context === undefined) return context;
+/**
+ * Whether a member of a context equals the id of the person, where the subject names such members. The context goes as
+ * a whole: it is one field of the proof, so nothing would prove members that stay.
+ */
+export function hasPerson(context: string | null, subject: Subject): boolean {
+  if (context === null || !('actorId' in subject) || subject.context === undefined) return false;
   const { actorId, context: names } = subject;
-  const isMeant = (name: string, value: JsonNode) =>
-    names.includes(name) && (stringOf(value) ?? compactText(value)) === actorId;
-  const members = entriesOf(parseJson(context));
-  if (!members.some(([name, value]) => isMeant(name, value))) return context;
-  return objectText(members.map(([name, value]) => [name, isMeant(name, value) ? erasedValue : compactText(value)]));
+  return entriesOf(parseJson(context)).some(
+    ([name, value]) => names.includes(name) && (stringOf(value) ?? compactText(value)) === actorId,
+  );
 }
 
 function textOf(gone: ReadonlySet<string>): string {

@@ -22,7 +22,7 @@ interface NamedPerson {
 
 interface IdentifiedPerson {
   readonly actorId: string;
-  /** Members of contexts to erase where they equal the id, also in entries of others. */
+  /** Members of contexts: where one equals the id, the context goes, also that of entries of others. */
   readonly context?: readonly string[] | undefined;
 }
 

@@ -108,7 +108,7 @@ function isErased(fields: EntryFields, index: number): boolean {
       // A hash under the key of the installation.
       return true;
     case 'context':
-      return text === null || hasErasedMember(text);
+      return text === null;
     case 'before':
     case 'after':
       return text === '"[erased]"';
@@ -118,15 +118,6 @@ function isErased(fields: EntryFields, index: number): boolean {
     }
     default:
       return text !== null && isReplacement(text);
-  }
-}
-
-/** Whether a context has lost a member, which may be one of several: the proof has the context as a whole. */
-function hasErasedMember(context: string): boolean {
-  try {
-    return Object.values(JSON.parse(context)).includes('[erased]');
-  } catch {
-    return false;
   }
 }
 
