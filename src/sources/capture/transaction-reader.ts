@@ -58,7 +58,7 @@ interface OpenTransaction {
   changes: number;
   /** By the last message annals.actor. */
   info: TransactionInfo | undefined;
-  /** By the last message annals.who. */
+  /** By the last message annals.who; empty if that cannot be read. */
   latest: TransactionInfo | undefined;
   hasWarned: boolean;
   /** Who made it, by a new row. */
@@ -166,11 +166,14 @@ export class TransactionReader {
     const open = this.#transaction();
     if (open.recorded === 'all') return;
     const info = readTransactionInfo(content);
-    if (info === undefined) {
-      if (!open.hasWarned) this.#options.warn(`a message ${prefix} of the source cannot be read and is ignored`);
+    if (info === undefined && !open.hasWarned) {
+      const effect = prefix === whoPrefix ? 'the changes after it are recorded without it' : 'it is ignored';
+      this.#options.warn(`a message ${prefix} of the source cannot be read: ${effect}`);
       open.hasWarned = true;
-    } else if (prefix === whoPrefix) open.latest = info;
-    else open.info = info;
+    }
+    // The changes that follow may be another person's: neither the message before nor annals.actor counts for them.
+    if (prefix === whoPrefix) open.latest = info ?? {};
+    else open.info = info ?? open.info;
   }
 
   async #insert({ relation, new: tuple }: Extract<PgoutputMessage, { kind: 'insert' }>): Promise<undefined> {

@@ -184,14 +184,18 @@ function typeOf({ before, after }: OutboxRow): ChangeType {
 /** What the transaction says of a change. */
 type Facts = Pick<RowChange, 'who' | 'correlationId' | 'derivedCorrelationId' | 'context'>;
 
-/** By annals.who, otherwise by annals.actor and annals.context. A setting that cannot be read is ignored. */
+/**
+ * By annals.who, otherwise by annals.actor and annals.context. An annals.who that cannot be read may be of another person
+ * than annals.actor, which then does not count.
+ */
 function transactionFacts(row: OutboxRow, { outbox, server, warn }: OutboxReader): Facts {
   const derivedCorrelationId = row.isOfGroup
     ? derivedUuid(`annals:outbox:${outbox} ${server} ${row.transaction}`)
     : undefined;
   const info = row.who === null ? undefined : readTransactionInfo(row.who);
-  if (row.who !== null && info === undefined) warn('an annals.who of the source cannot be read and is ignored');
-  return { ...(info ?? ofSingleSettings(row, warn)), derivedCorrelationId };
+  if (row.who === null) return { ...ofSingleSettings(row, warn), derivedCorrelationId };
+  if (info === undefined) warn('an annals.who of the source cannot be read: its changes are recorded without it');
+  return { ...info, derivedCorrelationId };
 }
 
 function ofSingleSettings({ actor, context }: OutboxRow, warn: (message: string) => void): TransactionInfo {

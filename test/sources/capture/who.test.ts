@@ -83,8 +83,8 @@ test('a name and an id come from one source: message, then row, then a new row o
   ]);
 });
 
-test('a message that cannot be read is ignored with one warning without content', async () => {
-  const { apply, byFlag, running } = await captureFlags();
+test('a message that cannot be read counts for nothing, ends the one before, and gives one warning without content', async () => {
+  const { apply, byFlag, history, running } = await captureFlags();
   const unreadable = [
     ...[
       '',
@@ -103,16 +103,30 @@ test('a message that cannot be read is ignored with one warning without content'
     `{"actor": "canary"${' '.repeat(70_000)}}`,
     `{"context": ${'['.repeat(5000)}${']'.repeat(5000)}}`,
   ];
-  await apply([sayWho({ actor: 'Ada' }), ...unreadable.map(sayWho), insert(1)].join(';'));
+  for (const [place, text] of unreadable.entries()) {
+    await apply(
+      [
+        ...[say('actor', { actor: 'Zoe', context: { ip: '::1' } }), sayWho({ actor: 'Ada' }), insert(100 + place)],
+        ...[sayWho(text), insert(200 + place), sayWho({ actor: 'Ben' }), insert(300 + place)],
+      ].join(';'),
+    );
+  }
+  await apply([say('actor', { actor: 'Zoe' }), ...unreadable.map((text) => say('actor', text)), insert(1)].join(';'));
   await apply([...unreadable.map((text) => say('actor', text)), insert(2)].join(';'));
   await apply(
     [sayWho('{"actor": null, "onBehalfOf": {"name": "A", "id": null}, "context": null}'), insert(3)].join(';'),
   );
-  await eventually(byFlag).toEqual(['1 Ada', '2 unknown', '3 unknown for A']);
+  await eventually(byFlag).toEqual([
+    ...unreadable.flatMap((_text, place) => [`${100 + place} Ada`, `${200 + place} unknown`, `${300 + place} Ben`]),
+    ...['1 Zoe', '2 unknown', '3 unknown for A'],
+  ]);
+  expect((await attributionsOf(history)).map(({ context }) => context)).not.toContain('{"ip":"::1"}');
   const warnings = running.messages.filter((message) => message.includes('cannot be read'));
-  expect(warnings).toEqual(
-    ['who', 'actor'].map((kind) => `a message annals.${kind} of the source cannot be read and is ignored`),
-  );
+  const [ofWho, ofActor] = [
+    'a message annals.who of the source cannot be read: the changes after it are recorded without it',
+    'a message annals.actor of the source cannot be read: it is ignored',
+  ];
+  expect(warnings).toEqual([...unreadable.map(() => ofWho), ofActor, ofActor]);
   expect(running.messages.join()).not.toContain('canary');
 });
 

@@ -59,8 +59,8 @@ test('a name and an id come from one source: setting, then row, then a new row o
   ]);
 });
 
-test('a setting that cannot be read fails no statement, and is ignored with a warning without content', async () => {
-  const { application, apply, byFlag } = await createFlags();
+test('a setting that cannot be read fails no statement, and none counts, with a warning without content', async () => {
+  const { application, apply, attributions, byFlag } = await createFlags();
   const unreadable = [
     ...['{', '[]', 'canary', '{"actor": 17}', '{"actor": "\\ud800"}', '{"actor": "\\u0000canary"}', '{"canary": 1}'],
     `{"actor": "${'x'.repeat(200_000)}"}`,
@@ -68,12 +68,16 @@ test('a setting that cannot be read fails no statement, and is ignored with a wa
     '"\\xff\\u00"',
   ];
   for (const [place, text] of unreadable.entries()) {
-    await apply([set('actor', 'Zoe'), setWho(text), insert(2 * place), insert(2 * place + 1)].join(';'));
+    const [zoe, ada] = [set('actor', 'Zoe'), setWho({ actor: 'Ada' })];
+    await apply(
+      [zoe, set('context', '{"ip":"::1"}'), ada, setWho(text), insert(2 * place), insert(2 * place + 1)].join(';'),
+    );
   }
   await apply(`${setWho('')}; ${insert(99)}; truncate flags`);
   const { messages } = startRelay(application);
-  await eventually(async () => (await byFlag()).filter((text) => text.endsWith('Zoe'))).toHaveLength(20);
-  const warning = 'an annals.who of the source cannot be read and is ignored';
+  await eventually(async () => (await byFlag()).filter((text) => text.endsWith(' unknown'))).toHaveLength(42);
+  expect((await attributions()).map(({ context }) => context)).not.toContain('{"ip":"::1"}');
+  const warning = 'an annals.who of the source cannot be read: its changes are recorded without it';
   expect(new Set(messages)).toEqual(new Set([warning]));
 });
 
