@@ -76,6 +76,7 @@ export async function createDesk(
     now,
     documents,
     exportHistory,
+    scopesNow,
     noteDownload: ({ tenant, clientId, person, caller }, details) =>
       noteAccess(db, { tenant, kind: 'export_downloaded', clientId, person, details, caller }),
     runChat: (chat, run) => runQueuedChat({ chats: agents.chats, scopesNow }, chat, run),

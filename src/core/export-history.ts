@@ -23,6 +23,8 @@ export interface ExportRequest {
   readonly format: ExportFormat;
   /** Whether the file has each entry's context and recorder; default: no. */
   readonly withContext?: boolean;
+  /** Whether `q` may have terms on contexts: the right of its client now; default: no. */
+  readonly readsContext?: boolean;
   /** Whether the file is a bundle with its proof (format NDJSON); default: no. */
   readonly proof?: boolean;
   /** What the client may see; default: everything. */
@@ -48,11 +50,15 @@ export interface ExportPiece {
 
 /** Complete results of change history queries. */
 export interface ExportHistory {
-  /** Throws AnnalsError for an invalid query, or one on contexts of a caller who may not read them. */
-  check(q: string, reader: { readonly readsContext?: boolean }): void;
+  /**
+   * Whether a query has terms on contexts. Throws AnnalsError for an invalid query, or one on contexts of a caller who
+   * may not read them.
+   */
+  check(q: string, reader: { readonly readsContext?: boolean }): { readonly usesContext: boolean };
   /**
    * Passes the complete result of a query to `take`, in parts of about 1 MiB, newest first, from one snapshot. Reads
-   * the next part only after `take` has finished.
+   * the next part only after `take` has finished. Throws insufficient_permissions for terms on contexts without
+   * `readsContext`.
    */
   run(request: ExportRequest, take: (piece: ExportPiece) => Promise<void>): Promise<void>;
 }

@@ -58,7 +58,7 @@ interface DownloadLinkProps {
 export function DownloadLink({ job, kind = 'plain', children }: DownloadLinkProps) {
   const { id, type, status, metadata } = job;
   if (type !== 'EXPORT' || status !== 'success' || !readsHistory()) return null;
-  if (metadata.context === true && !readsContext()) return null;
+  if ((metadata.context === true || metadata.searchesContext === true) && !readsContext()) return null;
   const tenant = encodeURIComponent(session.value?.tenant ?? '');
   return (
     <a class={`button ${kind}`} href={`${apiUrl}/ai-service/${tenant}/jobs/${encodeURIComponent(id)}/content`} download>

@@ -60,6 +60,8 @@ declare module '../../postgres/tables.ts' {
 export interface JobReader extends Pick<Credentials, 'tenant' | 'clientId' | 'person'> {
   /** Without a changelog scope nothing of the change history is visible. */
   readonly readsHistory: boolean;
+  /** Whether what is known of contexts is visible, as far as that of the change history is. */
+  readonly readsContext: boolean;
   /** Without a scope for jobs only the exports of the own client are visible. */
   readonly seesAll: boolean;
   /** The network address of a download. */
@@ -113,10 +115,15 @@ export async function insertJob(
 
 /** The jobs as visible to the reader, who can neither filter nor sort by hidden data. */
 export function jobRows(reader: JobReader): DocumentRows {
-  const full = sql`(select tenant, id, type, client, coalesce(full_document, document) as document,
-    coalesce(full_fields, fields) as fields from job) full_job`;
+  const isFull = reader.readsContext ? sql`true` : sql`not ${searchesContext}`;
+  const full = sql`(select tenant, id, type, client,
+    case when ${isFull} then coalesce(full_document, document) else document end as document,
+    case when ${isFull} then coalesce(full_fields, fields) else fields end as fields from job) full_job`;
   return { from: reader.readsHistory ? full : sql`job`, where: sql`tenant = ${reader.tenant} and ${shownTo(reader)}` };
 }
+
+/** Whether an export's query has terms on contexts: then its results are for readers of contexts. */
+const searchesContext = sql<boolean>`coalesce((fields #> '{metadata,searchesContext}')::boolean, false)`;
 
 /** The jobs of the tenant that a reader sees (contract 8). */
 function shownTo({ clientId, seesAll }: Pick<JobReader, 'clientId' | 'seesAll'>): RawBuilder<boolean> {
@@ -131,19 +138,20 @@ export async function findJob(
 ): Promise<{ document: string; type: JobType; status: JobDocument['status'] } | undefined> {
   const row = await db
     .selectFrom('job')
-    .select(['document', 'full_document as fullDocument', 'type', 'status'])
+    .select(['document', 'full_document as fullDocument', 'type', 'status', searchesContext.as('searchesContext')])
     .where(({ and }) => and({ tenant: reader.tenant, id }))
     .where(shownTo(reader))
     .executeTakeFirst();
   if (row === undefined) return undefined;
   const { document, fullDocument, type, status } = row;
-  return { document: (reader.readsHistory ? fullDocument : null) ?? document, type, status };
+  const isFull = reader.readsHistory && (reader.readsContext || !row.searchesContext);
+  return { document: (isFull ? fullDocument : null) ?? document, type, status };
 }
 
 /** Deletes a job and its file. False if the reader sees no such job. */
 export async function deleteJob(
   transaction: DatabaseTransaction,
-  reader: Omit<JobReader, 'readsHistory'>,
+  reader: Omit<JobReader, 'readsHistory' | 'readsContext'>,
   id: string,
 ): Promise<boolean> {
   const { numDeletedRows } = await transaction

@@ -41,7 +41,15 @@ export interface ExportRequest {
 export function exportDocument(
   id: string,
   at: number,
-  { q, format, withContext = false, proof = false, requestId, clientId }: ExportRequest,
+  {
+    q,
+    format,
+    withContext = false,
+    usesContext = false,
+    proof = false,
+    requestId,
+    clientId,
+  }: ExportRequest & { readonly usesContext?: boolean },
 ): JobDocument {
   const metadata = {
     ...createdMetadata(at),
@@ -49,12 +57,18 @@ export function exportDocument(
     q,
     format,
     ...(withContext ? { context: true as const } : {}),
+    ...(usesContext ? { searchesContext: true as const } : {}),
     ...(proof ? { proof: true as const } : {}),
     entries: 0,
     bytes: 0,
     guarded: guardedOfExport,
   };
   return { id, type: 'EXPORT', status: 'in_progress', requestId, metadata };
+}
+
+/** Whether the file tells something of contexts: it has them, or its entries were found by them. */
+export function needsContext({ context, searchesContext }: JobDocument['metadata']): boolean {
+  return context === true || searchesContext === true;
 }
 
 /** With `guardsMessage` the client's message may quote change history from its session. */

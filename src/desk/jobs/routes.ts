@@ -113,9 +113,7 @@ export async function jobRoutes(
     },
     async (request, reply) => {
       const { id } = request.params;
-      const readsContext = mayReadContext(request.credentials.scopes);
       const { format, bytes, pieces } = await jobs.content({ ...readerOf(request), caller: callerOf(request) }, id, {
-        readsContext,
         // HEAD is no download.
         downloads: request.method === 'GET',
       });
@@ -136,7 +134,8 @@ function readerOf({
   credentials: Credentials;
 }): JobReader {
   const seesAll = restriction === undefined && scopes.some((scope) => readingAll.includes(scope));
-  return { tenant, clientId, person, readsHistory: mayReadHistory(scopes), seesAll };
+  const readsContext = mayReadContext(scopes) && restriction === undefined;
+  return { tenant, clientId, person, readsHistory: mayReadHistory(scopes), readsContext, seesAll };
 }
 
 /** Runs jobs while the server runs. */

@@ -72,6 +72,12 @@ export const Job = Type.Object(
             description: "Whether the file has each entry's context. Such a file needs changelog.changelog_manage.",
           }),
         ),
+        searchesContext: Type.Optional(
+          Type.Boolean({
+            description:
+              'Whether `q` has terms on contexts. Its file, `q` and `entries` need changelog.changelog_manage.',
+          }),
+        ),
         proof: Type.Optional(Type.Boolean({ description: 'Whether its file is a bundle.' })),
         entries: Type.Optional(Type.Integer({ minimum: 0, description: 'Change entries in its file so far.' })),
         bytes: Type.Optional(Type.Integer({ minimum: 0, description: 'Bytes of its file so far.' })),
@@ -86,7 +92,8 @@ export const Job = Type.Object(
         ),
         guarded: Type.Optional(
           Type.Array(Type.String(), {
-            description: 'Paths with data of the change history. Missing for clients without a changelog scope.',
+            description:
+              'Paths with data of the change history. Missing for clients without a changelog scope, and with `searchesContext` for clients without changelog.changelog_manage.',
           }),
         ),
       },

@@ -12,7 +12,7 @@ import type { FindTenants } from '../../postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import type { ChatQueue, RunQueuedChat } from '../queued-chat.ts';
 import { createDispatcher } from './dispatcher.ts';
-import { chatDocument, type ExportInput, type ExportRequest, exportDocument } from './job.ts';
+import { chatDocument, type ExportInput, type ExportRequest, exportDocument, needsContext } from './job.ts';
 import { deleteJob, findJob, insertJob, type JobReader, jobRows, readChunk, type TakenJob } from './job-store.ts';
 import { countWaiting, type WaitsForSession } from './queue-store.ts';
 import type { JobDocument } from './schemas.ts';
@@ -45,9 +45,9 @@ export interface Jobs extends ChatQueue {
   /**
    * The file of a successful export. With `downloads` Annals notes who downloads it, before anything is sent. Throws
    * resource_not_found, conflict_resource while the export runs, or insufficient_permissions where the file has the
-   * context of entries and the reader may not read that.
+   * context of entries, or its query terms on it, and the reader may not read that.
    */
-  content(reader: JobReader, id: string, options: { readsContext: boolean; downloads: boolean }): Promise<JobContent>;
+  content(reader: JobReader, id: string, options: { downloads: boolean }): Promise<JobContent>;
   /** Starts to take jobs. */
   work(findTenants: FindTenants): void;
   /** Returns the running jobs to the queue, or ends them. */
@@ -62,6 +62,7 @@ export interface JobsOptions {
   exportHistory: ExportHistory;
   /** Records a download of an export. */
   noteDownload: (reader: JobReader, details: { job: string; format: ExportFormat; bytes: number }) => Promise<void>;
+  scopesNow: WorkerOptions['scopesNow'];
   runChat: RunQueuedChat;
   waitsForSession: WaitsForSession;
   /** Traces each job in a span; left out: none. */
@@ -98,9 +99,9 @@ export function createJobs(options: JobsOptions): Jobs {
   return {
     async startExport(tenant, request) {
       const { q, format, withContext = false, proof = false, restriction } = request;
-      exportHistory.check(q, request);
+      const { usesContext } = exportHistory.check(q, request);
       const askedAt = now();
-      const document = exportDocument(randomUUID(), askedAt, request);
+      const document = exportDocument(randomUUID(), askedAt, { ...request, usesContext });
       const input: ExportInput = { q, format, withContext, proof, restriction, askedAt };
       const id = await inTransaction(db, (transaction) => make(transaction, tenant, { document, input }));
       dispatcher.wake({ tenant, type: 'EXPORT' });
@@ -135,7 +136,7 @@ export function createJobs(options: JobsOptions): Jobs {
       throw (await findJob(db, reader, id)) === undefined ? jobNotFound() : insufficientScopes();
     },
 
-    async content(reader, id, { readsContext, downloads }) {
+    async content(reader, id, { downloads }) {
       const job = await findJob(db, reader, id);
       if (job === undefined) throw jobNotFound();
       if (job.type !== 'EXPORT') throw new AnnalsError('resource_not_found', 'This job has no content.');
@@ -143,7 +144,7 @@ export function createJobs(options: JobsOptions): Jobs {
       if (job.status !== 'success')
         throw new AnnalsError('resource_not_found', 'The export failed: it has no content.');
       const { metadata }: JobDocument = JSON.parse(job.document);
-      if (metadata.context === true && !readsContext) throw insufficientScopes();
+      if (needsContext(metadata) && !reader.readsContext) throw insufficientScopes();
       const { format = 'NDJSON', bytes = 0 } = metadata;
       if (downloads) await noteDownload(reader, { job: id, format, bytes });
       return {

@@ -6,10 +6,11 @@ import { AnnalsError } from '../../core/errors.ts';
 import type { ExportHistory, ExportPiece } from '../../core/export-history.ts';
 import { keepLease, rest } from '../../core/repeat.ts';
 import type { StopSignal } from '../../core/stop-signal.ts';
+import { mayReadContext, type Scope } from '../../http/scopes.ts';
 import type { Database } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import type { QueuedChat, RunQueuedChat } from '../queued-chat.ts';
-import { answeredDocument, describeFailure, type ExportInput, type JobType } from './job.ts';
+import { answeredDocument, describeFailure, type ExportInput, type JobType, needsContext } from './job.ts';
 import {
   abandonJob,
   appendChunk,
@@ -40,7 +41,7 @@ class TimeSliceOver extends Error {
  * so the file always holds the first entries of one snapshot. Throws after the next part once `turn` is aborted.
  */
 export async function runExport(
-  { db, exportHistory, now }: { db: Database; exportHistory: ExportHistory; now: () => number },
+  { db, exportHistory, scopesNow, now }: Pick<WorkerOptions, 'db' | 'exportHistory' | 'scopesNow' | 'now'>,
   job: TakenJob,
   { stop, turn }: { stop: AbortController; turn: StopSignal },
 ): Promise<void> {
@@ -74,10 +75,14 @@ export async function runExport(
   }
 
   const { q, format, askedAt, withContext = false, proof = false, restriction } = input;
+  const { clientId, ...metadata } = job.document.metadata;
+  const scopes = clientId === undefined ? undefined : await scopesNow(tenant, clientId);
+  const readsContext = mayReadContext(scopes ?? []);
+  if (needsContext(metadata) && !readsContext) throw noContext();
   let begun = job.progress !== undefined;
   const resume = job.progress;
-  const request = { tenant, q, format, withContext, proof, restriction, askedAt, resume, signal: stop.signal };
-  await exportHistory.run(request, async (piece) => {
+  const options = { format, withContext, readsContext, proof, restriction, askedAt, resume };
+  await exportHistory.run({ tenant, q, ...options, signal: stop.signal }, async (piece) => {
     begun = true;
     await take(piece);
     if (turn.aborted) throw new TimeSliceOver();
@@ -90,11 +95,20 @@ export async function runExport(
   });
 }
 
+function noContext(): AnnalsError {
+  return new AnnalsError(
+    'insufficient_permissions',
+    'The client of this export may no longer read contexts: it needs changelog.changelog_manage.',
+  );
+}
+
 export interface WorkerOptions {
   db: Database;
   logger: FastifyBaseLogger;
   now: () => number;
   exportHistory: ExportHistory;
+  /** The current scopes of a client; undefined for a revoked or deleted one. */
+  scopesNow: (tenant: string, clientId: string) => Promise<readonly Scope[] | undefined>;
   runChat: RunQueuedChat;
   /** For metrics: called when this process has ended a job. */
   onEnded?: ((type: JobType, status: 'success' | 'failure' | 'skipped') => void) | undefined;

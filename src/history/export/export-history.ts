@@ -11,7 +11,7 @@ import { hideLines } from '../entries/masks.ts';
 import type { Dictionary } from '../search/names/dictionary.ts';
 import type { DictionaryCache } from '../search/names/dictionary-cache.ts';
 import { needsDocumentIds } from '../search/plan/resolve.ts';
-import { parseOwnQuery, readRestriction } from '../search/plan/restriction.ts';
+import { parseOwnQuery, readRestriction, usesContext } from '../search/plan/restriction.ts';
 import { planTallies } from '../search/plan/tally-plan.ts';
 import { entryConditions } from '../search/predicate.ts';
 import { type Search, searchOf } from '../search/search.ts';
@@ -73,7 +73,7 @@ export function createExportHistory(dependencies: ExportDependencies): ExportHis
 
   return {
     check(q, { readsContext }) {
-      parseOwnQuery(q, { scopes: readsContext ? checkedScopes : [] });
+      return { usesContext: usesContext(parseOwnQuery(q, { scopes: scopesOf(readsContext) })) };
     },
 
     async run(request, take) {
@@ -88,8 +88,10 @@ export function createExportHistory(dependencies: ExportDependencies): ExportHis
   };
 }
 
-/** The rights of the caller were checked when the export was requested. */
-const checkedScopes: readonly Scope[] = ['changelog.changelog_manage'];
+/** Those that decide which terms a query may have. */
+function scopesOf(readsContext = false): readonly Scope[] {
+  return readsContext ? ['changelog.changelog_manage'] : [];
+}
 
 /** The place before all entries, newest first. */
 const beforeAll: Place = { at: Number.MAX_SAFE_INTEGER, sequence: 0 };
@@ -101,7 +103,7 @@ async function open(
   request: Omit<ExportRequest, 'restriction'> & { readonly restriction: Restriction | undefined },
   known: Dictionary,
 ): Promise<{ of: ExportSnapshot; resumed: boolean }> {
-  const { tenant, q, format, withContext, askedAt, restriction } = request;
+  const { tenant, q, format, withContext, readsContext, askedAt, restriction } = request;
   const { snapshot, placement } = await readExportSnapshot(transaction, tenant);
   const { horizon, dictionary } = await openSnapshot(transaction, tenant, now(), known);
   const { horizon: horizonSoon } = await readSnapshot(transaction, tenant, now() + clockMargin, dictionary);
@@ -109,7 +111,8 @@ async function open(
   // tenant has moved within a cluster, since the other worker does not know the snapshot.
   const isValid = (before: ExportSnapshot) => horizonSoon <= before.since && before.placement === placement;
   const resume = request.resume !== undefined && isValid(request.resume) ? request.resume : undefined;
-  const query = queryAt(tenant, parseOwnQuery(q, { restriction, scopes: checkedScopes }), askedAt, restriction);
+  const own = parseOwnQuery(q, { restriction, scopes: scopesOf(readsContext) });
+  const query = queryAt(tenant, own, askedAt, restriction);
   const since = resume?.since ?? Math.max(query.from, horizon);
   const search = await searchFor(transaction, query, { since, dictionary, regexes });
   const { hide, actors } = restriction ?? { hide: [], actors: 'all' as const };

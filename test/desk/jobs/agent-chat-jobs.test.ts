@@ -16,7 +16,7 @@ import { lookAtOnce } from '../../support/server/look-at-once.ts';
 import { letOthersWork } from '../../support/server/patience.ts';
 
 const tenant = 'chats';
-const reader = { tenant, clientId: 'reader', readsHistory: true, seesAll: true };
+const reader = { tenant, clientId: 'reader', readsHistory: true, readsContext: true, seesAll: true };
 const unguarded = { guardsMessage: false };
 const database = closeAfterAll(await createTestDatabase());
 await createTenant(database.db, tenant);
@@ -178,7 +178,11 @@ async function open(runChat: RunQueuedChat, chatGrace = 20_000): Promise<Jobs> {
     logger: createLogger('silent'),
     now: () => Date.UTC(2026, 8, 15),
     documents: { page: () => Promise.reject(new Error('nothing is listed here')) },
-    exportHistory: { check: () => {}, run: () => Promise.reject(new Error('nothing is exported here')) },
+    exportHistory: {
+      check: () => ({ usesContext: false }),
+      run: () => Promise.reject(new Error('nothing is exported here')),
+    },
+    scopesNow: async () => [],
     runChat,
     chatGrace,
   });

@@ -20,6 +20,7 @@ import { lookAtOnce } from '../../support/server/look-at-once.ts';
 const unpack = promisify(zstdDecompress);
 const tenant = 'acme';
 const now = Date.UTC(2026, 8, 15);
+const scopesNow = async () => [];
 
 let jobs = 0;
 let id: string;
@@ -65,7 +66,7 @@ describe('the file of an export that is taken up again', () => {
 test('an export whose turn is over waits again, with the pieces that it has', async () => {
   const turn = new Stop();
   const exportHistory: ExportHistory = {
-    check: () => {},
+    check: () => ({ usesContext: false }),
     async run(_request, take) {
       await take(piece('1\n', true));
       turn.abort(new Error('over'));
@@ -75,7 +76,7 @@ test('an export whose turn is over waits again, with the pieces that it has', as
   };
   const runChat = () => Promise.reject(new Error('nobody chats here'));
   const logger = createLogger('silent');
-  const worker = createWorker({ db: database.db, logger, now: () => now, exportHistory, runChat });
+  const worker = createWorker({ db: database.db, logger, now: () => now, exportHistory, scopesNow, runChat });
   await worker.work(await taken(), turn);
   expect((await documentOf(id)).status).toBe('in_progress');
   expect(await takeNextJob(database.db, tenant, { type: 'EXPORT', waitsForSession })).toMatchObject({
@@ -113,10 +114,10 @@ describe('a job that takes its processes down with it', () => {
     [26, 'failure'],
   ])('taken up %d times without progress, it ends with a %s', async (times, status) => {
     await database.pool.query('update job set stalled = $1 where id = $2', [times - 1, id]);
-    const exportHistory: ExportHistory = { check: () => {}, run: async () => {} };
+    const exportHistory: ExportHistory = { check: () => ({ usesContext: false }), run: async () => {} };
     const runChat = () => Promise.reject(new Error('nobody chats here'));
     const logger = createLogger('silent');
-    const worker = createWorker({ db: database.db, logger, now: () => now, exportHistory, runChat });
+    const worker = createWorker({ db: database.db, logger, now: () => now, exportHistory, scopesNow, runChat });
     await worker.work(await taken(), new Stop());
     expect((await documentOf(id)).status).toBe(status);
   });
@@ -139,14 +140,14 @@ async function taken(): Promise<TakenJob> {
 /** Runs the export with these pieces; once they are in the file it ends, or fails as specified. */
 async function attempt(job: TakenJob, pieces: readonly ExportPiece[], failure?: 'cut' | typeof JobLost): Promise<void> {
   const exportHistory: ExportHistory = {
-    check: () => {},
+    check: () => ({ usesContext: false }),
     async run(_request, take) {
       for (const next of pieces) await take(next);
       if (failure === 'cut') throw new Error('cut');
       await nextTurn();
     },
   };
-  const run = runExport({ db: database.db, exportHistory, now: () => now }, job, {
+  const run = runExport({ db: database.db, exportHistory, scopesNow, now: () => now }, job, {
     stop: new AbortController(),
     turn: new Stop(),
   });
@@ -174,6 +175,10 @@ async function fileOf(job: string): Promise<string> {
 }
 
 async function documentOf(job: string): Promise<JobDocument> {
-  const found = await findJob(database.db, { tenant, clientId: 'reader', readsHistory: true, seesAll: true }, job);
+  const found = await findJob(
+    database.db,
+    { tenant, clientId: 'reader', readsHistory: true, readsContext: true, seesAll: true },
+    job,
+  );
   return JSON.parse(found?.document ?? '{}');
 }

@@ -90,7 +90,11 @@ test(`at most ${maxWaiting} jobs of a tenant wait; the next is 429, and those of
     logger: createLogger('silent'),
     now: () => Date.now(),
     documents: { page: () => Promise.reject(new Error('nothing is listed here')) },
-    exportHistory: { check: () => {}, run: () => Promise.reject(new Error('nothing is exported here')) },
+    exportHistory: {
+      check: () => ({ usesContext: false }),
+      run: () => Promise.reject(new Error('nothing is exported here')),
+    },
+    scopesNow: async () => [],
     runChat: () => Promise.reject(new Error('nobody chats here')),
   });
   const exportRequest = { q: '', format: 'CSV' as const, requestId: 'r', clientId: 'c' };

@@ -111,6 +111,35 @@ describe('who may do what with jobs', () => {
     expect([(await reader(content)).status, (await manager(content)).status]).toEqual([403, 200]);
   });
 
+  test('an export found by contexts shows its query, count and file to those who may read contexts', async () => {
+    const manager = await callerOf('searched', { scope: 'changelog.changelog_manage' });
+    const reader = await callerOf('searched', { scope: `${history} ai.agent_manage` });
+    const q = 'entity:x context.ip:203.0.113.7';
+    const id = await startExport(manager, 'searched', { q, format: 'CSV' });
+    const plain = await startExport(manager, 'searched', { q: 'entity:x', format: 'CSV' });
+    expect(await endOfJob(manager, 'searched', id)).toMatchObject({
+      metadata: { q, entries: 0, searchesContext: true },
+    });
+    await endOfJob(manager, 'searched', plain);
+    const seen = await endOfJob(reader, 'searched', id);
+    const listed = async (filter: string) => {
+      const parameters = new URLSearchParams({ q: filter });
+      return (await (await reader(`/ai-service/searched/jobs?${parameters}`)).json()) as (typeof seen)[];
+    };
+    expect(seen).toMatchObject({ status: 'success', metadata: { searchesContext: true } });
+    expect(JSON.stringify([seen, await listed('type:EXPORT')])).not.toContain('203.0.113.7');
+    expect(await listed('type:EXPORT')).toHaveLength(2);
+    for (const { metadata } of [seen, ...(await listed(`id:"${id}"`))]) {
+      for (const member of ['q', 'entries', 'bytes']) expect(metadata).not.toHaveProperty(member);
+    }
+    // Nor does a filter find what it does not see.
+    expect(await listed('metadata.entries:0')).toMatchObject([{ id: plain, metadata: { q: 'entity:x' } }]);
+    const statusOf = async (call: Call, job: string) => (await call(`/ai-service/searched/jobs/${job}/content`)).status;
+    expect([await statusOf(reader, id), await statusOf(manager, id), await statusOf(reader, plain)]).toEqual([
+      403, 200, 200,
+    ]);
+  });
+
   test('another tenant never sees a job', async () => {
     const mine = await callerOf('mine');
     const id = await startExport(mine, 'mine', { q: '', format: 'CSV' });

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { type NewClient, revokeClient } from '../../../src/access/oauth/clients.ts';
+import { type ExportInput, exportDocument } from '../../../src/desk/jobs/job.ts';
+import { insertJob } from '../../../src/desk/jobs/job-store.ts';
 import type { QueuedChat } from '../../../src/desk/queued-chat.ts';
 import { isScope } from '../../../src/http/scopes.ts';
 import type { DatabaseTransaction } from '../../../src/postgres/database.ts';
@@ -59,6 +61,34 @@ describe('when, before a queued chat runs,', () => {
     expect(await ended(id)).toMatchObject({ status: 'success' });
     expect(vendor.requests).toHaveLength(2);
     expect(vendor.requests.at(-1)?.body.tools ?? []).toEqual([]);
+  });
+});
+
+describe('an export that needs the right to read contexts', () => {
+  const manager = 'changelog.changelog_manage';
+  test.each([
+    ['its client is revoked', 'context.ip:x', false, setClient({ revoked_at: new Date() })],
+    ['its client loses the right', 'context.ip:x', false, setClient({ scopes: ['changelog.changelog_read'] })],
+    ['its client loses the right', '', true, setClient({ scopes: ['changelog.changelog_read'] })],
+  ])('ends as failed where, before it runs, %s (q %j, context %s)', async (_what, q, withContext, happen) => {
+    const client = await server.createClient(tenant, { scope: manager });
+    const input: ExportInput = { q, format: 'CSV', withContext, askedAt: Date.now() };
+    const request = { ...input, requestId: randomUUID(), clientId: client.clientId };
+    const document = exportDocument(randomUUID(), Date.now(), { ...request, usesContext: q !== '' });
+    await inTransaction(server.context.db, async (transaction) => {
+      await insertJob(transaction, tenant, { document, input });
+      await happen(transaction, client);
+    });
+    const reader = await server.token(tenant, { scope: `${manager} ai.agent_read` });
+    expect(await endOfJob((path) => server.call(path, { token: reader }), tenant, document.id)).toMatchObject({
+      status: 'failure',
+      metadata: {
+        error: {
+          type: 'insufficient_permissions',
+          message: 'The client of this export may no longer read contexts: it needs changelog.changelog_manage.',
+        },
+      },
+    });
   });
 });
 

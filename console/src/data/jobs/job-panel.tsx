@@ -147,6 +147,12 @@ function JobFacts({ job }: { readonly job: Job }) {
           The file has the context of changes. Your client needs the scope changelog.changelog_manage to download it.
         </p>
       ) : undefined}
+      {metadata.searchesContext === true && readsHistory() && !readsContext() ? (
+        <p class="note">
+          The query is on the context of changes. Your client needs the scope changelog.changelog_manage to see it, its
+          results and the file.
+        </p>
+      ) : undefined}
     </div>
   );
 }
