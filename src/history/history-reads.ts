@@ -7,6 +7,7 @@ import { type DocumentAt, type DocumentRequest, readDocumentAt } from './documen
 import { type DocumentSearch, type FoundDocument, searchDocuments } from './documents/search-documents.ts';
 import type { EntryKey } from './entries/entry-ref.ts';
 import { type EntryRow, type PageOfEntries, readPlaces } from './entries/entry-store.ts';
+import { readActors } from './search/actors.ts';
 import type { FacetOptions } from './search/count-store.ts';
 import { countValues, type Facets, findVisibleNames, readFacets } from './search/facets.ts';
 import { findPlace, type HistoryOptions } from './search/find-page.ts';
@@ -105,6 +106,11 @@ export function createHistoryReads(options: HistoryOptions) {
         ids: prefix === '' ? undefined : await idsBeginning(dictionary, prefix),
         since: horizon,
       }));
+    },
+
+    /** The actors with these ids, as JSON texts in their order. */
+    async actors(tenant: string, ids: readonly string[]): Promise<readonly string[]> {
+      return await inSnapshot(tenant, (snapshot) => readActors(snapshot, tenant, ids));
     },
 
     async names(tenant: string, request: NameSearch & Restricted): Promise<string[]> {

@@ -95,7 +95,8 @@ test('the list is paged as others, and a cursor holds for one prefix', async () 
   expect(second.body).toMatchObject([{ actorId: 'u-18' }]);
   expect(second.headers.get('x-next-cursor')).toBeNull();
   expect((await get(`actors?pageSize=1&prefix=v&next=${next}`)).status).toBe(400);
-  expect((await get('actors?sort=changes:DESC')).body).toMatchObject([{ changes: 4 }, {}, {}]);
+  expect((await get('actors?sort=actorId:ASC')).body).toHaveLength(3);
+  expect((await get('actors?sort=changes:DESC')).status).toBe(400);
 });
 
 test('facets count by id with the latest name, by whom it was for, and by members of contexts', async () => {

@@ -20,6 +20,7 @@ const contexts = [
   '{"ip":"203.0.113.8","flag":true,"deep":{"x":1}}',
   `{"deep.x":1,"ip":null,"long":"${'x'.repeat(201)}"}`,
   '{"a\\\\b":"x","zero\\u0000":"half \\ud800"}',
+  `{"long":"${'y'.repeat(200)}","one":"\\u0001"}`,
 ];
 const people: Partial<Change>[] = [
   { actor: 'Jane Doe', actorId: 'u-17', correlationId: uuid },
@@ -27,6 +28,7 @@ const people: Partial<Change>[] = [
   { actor: 'Jane Doe', actorId: 'u-18', onBehalfOf: { id: 'c-2' } },
   { actor: 'Jane Doe' },
   { actor: 'Support', onBehalfOf: { name: 'exists' }, correlationId: uuid.toUpperCase() },
+  { actor: 'Nightly', correlationId: `\u0001${'ü'.repeat(199)}` },
 ];
 const changes = people.map((who, index) =>
   changeOf({
@@ -73,8 +75,8 @@ test.each([
   ['actorId:(u-18, x)', ['o-2']],
   ['actorId:~8$', ['o-2']],
   ['actorId:exists', ['o-0', 'o-1', 'o-2']],
-  ['actorId:missing', ['o-3', 'o-4']],
-  ['actorId:(missing, u-18)', ['o-2', 'o-3', 'o-4']],
+  ['actorId:missing', ['o-3', 'o-4', 'o-5']],
+  ['actorId:(missing, u-18)', ['o-2', 'o-3', 'o-4', 'o-5']],
   ['actorId:*', ['o-0', 'o-1', 'o-2']],
   ['actor:Jane Doe', ['o-0', 'o-2', 'o-3']],
   ['actor:Jane Doe actorId:u-17', ['o-0']],
@@ -85,7 +87,7 @@ test.each([
   [`correlationId:${uuid}`, ['o-0']],
   [`correlationId:(req-1, ${uuid})`, ['o-0', 'o-1']],
   [`correlationId:${uuid.toUpperCase()}`, ['o-4']],
-  ['correlationId:exists', ['o-0', 'o-1', 'o-4']],
+  ['correlationId:exists', ['o-0', 'o-1', 'o-4', 'o-5']],
   ['correlationId:missing type:update', ['o-2', 'o-3']],
   ['compoundLogicalQuery:((correlationId:req-1) OR (entity:order entityId:o-3))', ['o-1', 'o-3']],
   ['compoundLogicalQuery:((correlationId:req-1) OR (actorId:u-18))', ['o-1', 'o-2']],
@@ -94,7 +96,7 @@ test.each([
   ['context.ip:203.0.*', ['o-0', 'o-1', 'o-2']],
   ['context.ip:(203.0.113.8, x)', ['o-2']],
   ['context.ip:~8$', ['o-2']],
-  ['context.ip:missing', ['o-3', 'o-4']],
+  ['context.ip:missing', ['o-3', 'o-4', 'o-5']],
   ['context.ip:exists type:update', ['o-0', 'o-1', 'o-2']],
   ['context."user-agent":"a \\"b\\""', ['o-1']],
   ['context.n:1.10', ['o-1']],
@@ -105,7 +107,11 @@ test.each([
   ['context.ip:203.0.113.7 actorId:u-17 correlationId:req-1', ['o-1']],
   ['context."a\\\\b":x', ['o-4']],
   [`context.long:${'x'.repeat(201)}`, ['o-3']],
-  ['compoundLogicalQuery:((onBehalfOfId:c-1) OR (actorId:missing type:update))', ['o-1', 'o-3', 'o-4']],
+  [`context.long:${'y'.repeat(200)}`, ['o-5']],
+  [`correlationId:\u0001${'ü'.repeat(199)}`, ['o-5']],
+  [`compoundLogicalQuery:((correlationId:\u0001${'ü'.repeat(199)}) OR (actorId:u-18))`, ['o-2', 'o-5']],
+  ['context.one:\u0001', ['o-5']],
+  ['compoundLogicalQuery:((onBehalfOfId:c-1) OR (actorId:missing type:update))', ['o-1', 'o-3', 'o-4', 'o-5']],
 ])('%s', async (q, entities) => {
   expect(await found(q)).toEqual(entities);
 });

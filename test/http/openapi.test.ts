@@ -333,7 +333,6 @@ replaySubscription post /changelog/{tenant}/subscriptions/{id}/replay
 resumeSubscription post /changelog/{tenant}/subscriptions/{id}/resume
 rotateSubscriptionKey post /changelog/{tenant}/subscriptions/{id}/rotate
 searchAccesses post /changelog/{tenant}/accesses/search
-searchActors post /changelog/{tenant}/actors/search
 searchAgents post /ai-service/{tenant}/agentic/agents/search
 searchBudgets post /usage/{tenant}/budgets/search
 searchErasures post /changelog/{tenant}/erasures/search

@@ -1,12 +1,11 @@
 import type { components } from './openapi.ts';
 
 type Schemas = components['schemas'];
-type WholeActor = Required<Schemas['ActorItem']>;
 
 /** Something that the list of accesses tells of. */
 export type Access = Schemas['AccessItem'];
 /** Who made changes, with all names beside the id. */
-export type Actor = Omit<WholeActor, 'names'> & { names: Required<WholeActor['names'][number]>[] };
+export type Actor = Schemas['Actor'];
 export type Agent = Schemas['Agent'];
 /** What makes or replaces an agent. */
 export type AgentInput = Schemas['AgentInput'];

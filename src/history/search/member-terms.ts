@@ -23,7 +23,7 @@ export function memberSatisfies(tenant: string, term: MemberTerm): SqlCondition 
   const conditions = [
     ...(exists ? [sql<SqlBool>`${value} is not null`] : []),
     ...(missing ? [sql<SqlBool>`${value} is null`] : []),
-    ...(texts === undefined ? [] : [sql<SqlBool>`(${value} is not null and ${accepts(texts, value)})`]),
+    ...(texts === undefined ? [] : [sql<SqlBool>`(${value} is not null and ${accepts(texts, value, storedAs(term))})`]),
   ];
   const condition = sql<SqlBool>`(${sql.join(conditions, sql` or `)})`;
   const numbers = numbersOf(tenant, term);
@@ -33,6 +33,11 @@ export function memberSatisfies(tenant: string, term: MemberTerm): SqlCondition 
 function hasNumbers(numbers: readonly number[]): SqlCondition {
   return sql`(${hasTerms}
     and entry_terms(e.tenant, e.correlation, e.correlation_text, e.context) && ${numbers}::integer[])`;
+}
+
+/** How the database has a text: a correlation id as it is, a member of a context in its projection. */
+function storedAs({ context }: Pick<MemberTerm, 'context'>): (text: string) => string {
+  return context === undefined ? (text) => text : projectedText;
 }
 
 function memberValue({ context }: MemberTerm): RawBuilder<unknown> {
@@ -60,18 +65,18 @@ export function exactTexts({ context, texts }: MemberTerm): string[] | undefined
   const items = texts.kind === 'list' ? texts.items : [texts];
   const exact = items.flatMap((item) => (item.kind === 'text' ? [item.text] : []));
   if (exact.length < items.length) return undefined;
-  return context === undefined ? exact : exact.map(projectedText);
+  return exact.map(storedAs({ context }));
 }
 
-function accepts(matcher: ResolvedMatcher, value: RawBuilder<unknown>): SqlCondition {
+function accepts(matcher: ResolvedMatcher, value: RawBuilder<unknown>, stored: (text: string) => string): SqlCondition {
   switch (matcher.kind) {
     case 'text':
-      return sql`${value} = ${projectedText(matcher.text)}`;
+      return sql`${value} = ${stored(matcher.text)}`;
     case 'glob':
-      return sql`${value} like ${likePattern({ parts: matcher.parts.map(projectedText) })}`;
+      return sql`${value} like ${likePattern({ parts: matcher.parts.map(stored) })}`;
     case 'list':
       return sql`(${sql.join(
-        matcher.items.map((item) => accepts(item, value)),
+        matcher.items.map((item) => accepts(item, value, stored)),
         sql` or `,
       )})`;
     case 'found':

@@ -182,15 +182,12 @@ export function anyCase<Word extends string>(words: readonly Word[], options: ob
   });
 }
 
-/**
- * The schema of a resource in a list, under its own name. Only the id, if it has one, is required, since `fields` selects
- * members.
- */
-export function listItem(name: string, resource: TSchema, required: readonly string[] = ['id']): TSchema {
+/** The schema of a resource in a list, under its own name. Only `id` is required, since `fields` selects members. */
+export function listItem(name: string, resource: TSchema): TSchema {
   const { examples: _examples, ...partial } = withoutRequired(resource);
   return Type.Unsafe({
     ...partial,
-    ...(required.length > 0 && { required }),
+    required: ['id'],
     $id: name,
     description: 'The whole resource, or only the members in `fields`.',
   });

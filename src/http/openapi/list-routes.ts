@@ -14,7 +14,6 @@ import {
 import type { Credentials } from '../credentials.ts';
 import type { HttpServer } from '../http-server-type.ts';
 import { optionalBody } from '../json-body.ts';
-import type { QueryParameters } from '../query-parameters.ts';
 import type { Scope } from '../scopes.ts';
 import { jsonType, pageOf } from './answers.ts';
 import type { AnswerHeader } from './components.ts';
@@ -26,8 +25,6 @@ const SearchQuery = Type.Object({ ...pagingParameters, fields: fieldsParameter }
 export interface Listing {
   readonly path: string;
   readonly params: TSchema;
-  /** Parameters beside those of every list. A cursor is valid for one value of them. */
-  readonly query?: Readonly<Record<string, TSchema>>;
   readonly tags: string[];
   /** The documents in operation ids. */
   readonly name: string;
@@ -45,11 +42,7 @@ export interface Listing {
   /** What the path names in addition to the tenant. Cursors are valid for one list only. */
   of?(params: unknown): string;
   /** A page of the documents and fields that the caller may read. */
-  page(
-    request: Pick<ListRequest, 'params' | 'query' | 'credentials'>,
-    list: ListParameters,
-    page: PageRequest,
-  ): Promise<Page>;
+  page(request: Pick<ListRequest, 'params' | 'credentials'>, list: ListParameters, page: PageRequest): Promise<Page>;
 }
 
 interface ListRequest extends PagingRequest {
@@ -65,7 +58,6 @@ export function listRoutes(
   {
     path,
     params,
-    query: own = {},
     tags,
     name,
     many,
@@ -84,9 +76,7 @@ export function listRoutes(
     const list = of === undefined ? `${action} ${many}` : `${action} ${many} of ${of(request.params)}`;
     // Cursors of a restricted client are its own.
     const operation = restriction === undefined ? list : `${list} for ${clientId}`;
-    const values = Object.keys(own).map((parameter) => (request.query as QueryParameters)[parameter]);
-    const filter = values.length === 0 ? q : JSON.stringify([q, ...values]);
-    const pageRequest = paginator.read(request, { tenant, operation, filter });
+    const pageRequest = paginator.read(request, { tenant, operation, filter: q });
     const { texts, headers: paging } = await page(request, { q, fields: request.query.fields }, pageRequest);
     return await reply.headers(paging).type(jsonType).send(arrayBody(texts));
   }
@@ -107,12 +97,7 @@ export function listRoutes(
     path,
     {
       config,
-      schema: {
-        operationId: `list${name}`,
-        ...described,
-        summary: `Listing ${many}`,
-        querystring: Type.Object({ ...ListQuery.properties, ...own }),
-      },
+      schema: { operationId: `list${name}`, ...described, summary: `Listing ${many}`, querystring: ListQuery },
     },
     async (request, reply) => await answer(request, reply, 'list', request.query.q),
   );
@@ -126,7 +111,7 @@ export function listRoutes(
         operationId: `search${name}`,
         ...described,
         summary: `Searching ${many}`,
-        querystring: Type.Object({ ...SearchQuery.properties, ...own }),
+        querystring: SearchQuery,
         body: SearchBody,
       },
     },

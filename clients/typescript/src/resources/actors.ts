@@ -5,7 +5,7 @@ import { plainAnswers } from '../transport/answer-json.ts';
 import { type CallOptions, path } from '../transport/request.ts';
 import type { Transport } from '../transport/transport.ts';
 
-export interface ActorParameters extends ListParameters {
+export interface ActorParameters extends Omit<ListParameters, 'q' | 'sort' | 'fields'> {
   /** The beginning of the id or of a name, case-insensitive; left out: everybody with an id. */
   readonly prefix?: string | undefined;
 }
