@@ -70,11 +70,9 @@ export function changesOfRow(mapping: Mapping, row: RowChange, defaults: Mapping
 }
 
 /** For the delete of a row that moves. */
-interface MovedRows {
+interface MovedRows extends Pick<RowChange, 'written'> {
   readonly id?: string;
   readonly tenantRow?: Row;
-  /** Has who made the change, its correlation id and its context. */
-  readonly writtenRow?: Row;
 }
 
 /** The actor of changes found by comparing rows with the history. */
@@ -142,7 +140,10 @@ class RowMapper {
     if (masked !== undefined) throw new RowRejection(`the mapping masks the column ${masked}, which is of its id`);
     const { type, before, after } = this.#row;
     if (type === 'create') return [this.#change('create', undefined, this.#required(after, 'new'))];
-    if (type === 'delete') return [this.#change('delete', this.#required(before, 'old'), undefined)];
+    if (type === 'delete') {
+      const { written } = this.#row;
+      return [this.#change('delete', this.#required(before, 'old'), undefined, { written })];
+    }
     return this.#update(before, this.#required(after, 'new'));
   }
 
@@ -176,9 +177,9 @@ class RowMapper {
     // A key without the tenant column implies the same tenant on both sides.
     const tenantRow = isSameTenant ? after : before;
     // The old row says who wrote it, not who moved it. Another tenant must not see the new row.
-    const writtenRow: Row = isSameTenant ? after : new Map();
-    const [deleted] = this.orRejected({ ...row, type: 'delete', before, after: undefined }, () => [
-      this.#change('delete', before, undefined, { id: idOf(oldRow, this.#idColumns), tenantRow, writtenRow }),
+    const written: Row = isSameTenant ? after : new Map();
+    const [deleted] = this.orRejected({ ...row, type: 'delete', before, after: undefined, written }, () => [
+      this.#change('delete', before, undefined, { id: idOf(oldRow, this.#idColumns), tenantRow, written }),
     ]);
     const text = `annals:moved:${Buffer.from(row.identity).toString('hex')}`;
     const identity = identityOf(text);
@@ -219,7 +220,7 @@ class RowMapper {
     type: ChangeType,
     before: Row | undefined,
     after: Row | undefined,
-    { id, tenantRow, writtenRow }: MovedRows = {},
+    { id, tenantRow, written = after ?? before ?? new Map() }: MovedRows = {},
   ): MappedChange {
     const row = after ?? before ?? new Map();
     const table = this.#table;
@@ -228,7 +229,6 @@ class RowMapper {
     const entityId = id ?? idOf(row, this.#idColumns);
     const difference = this.#difference(type, before, after);
     if (difference === undefined) return { kind: 'unchanged', tenant };
-    const written = writtenRow ?? row;
     const who = this.#row.who ?? whoOf(written, table.who);
     const unnamed: Change = {
       identity: this.#row.identity,

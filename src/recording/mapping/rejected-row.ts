@@ -17,6 +17,7 @@ export function rejectedRowText(table: TableMapping, row: RowChange): string {
   const node = (side: Row | undefined) => side && parseJson(documentText(side, table, ignored));
   const sides = () => applyRules(rest, { before: node(row.before), after: node(row.after) });
   const { before, after } = withoutUnreadable(sides);
+  const { after: written = '{}' } = withoutUnreadable(() => applyRules(rest, { after: node(row.written) }));
   const context = row.context && applyRules(masks, { after: parseJson(row.context) }).after;
   return objectText([
     ['table', JSON.stringify(row.table)],
@@ -27,6 +28,7 @@ export function rejectedRowText(table: TableMapping, row: RowChange): string {
     ...factMembers({ ...row, context: context || undefined }),
     ['before', before],
     ['after', after],
+    ['written', row.written && written],
     ['values', row.values && valuesText(table, row.values)],
   ]);
 }
@@ -113,6 +115,7 @@ export function readRejectedRow(text: string): RowChange | undefined {
     identity: Buffer.from(identity, 'hex'),
     before: row('before'),
     after: row('after'),
+    written: row('written'),
     values: valuesOf(members.get('values')),
     primaryKey: key && JSON.parse(sourceText(key)),
     who: who === 'invalid' ? undefined : who,

@@ -29,6 +29,8 @@ export interface RowChange {
   /** Whether `before` is the whole row although it lacks columns of `after`, as for documents without a schema. */
   readonly isBeforeWhole?: boolean | undefined;
   readonly after?: Row | undefined;
+  /** For the delete of a row that moved: the new row, which says who moved it. Empty if another tenant has it. */
+  readonly written?: Row | undefined;
   /** For an update with only these new values known. `after` has the id and other known columns. */
   readonly values?: readonly ChangedValue[] | undefined;
   /** In whole milliseconds since 1970. */
@@ -189,15 +191,15 @@ export function mappedContext(table: TableMapping, row: Row, context: string | u
 }
 
 /** An old row with current column names. If the row has the current name too, the former one is now another column. */
-export function rowToday<Sides extends Pick<RowChange, 'before' | 'after' | 'values'>>(
+export function rowToday<Sides extends Pick<RowChange, 'before' | 'after' | 'written' | 'values'>>(
   former: FormerColumns,
   row: Sides,
 ): Sides {
   if (former.names.size === 0) return row;
-  const { before, after, values } = row;
+  const { before, after, written, values } = row;
   const renamed = (column: string) => {
     const today = nameToday(former, column);
-    return before?.has(today) === true || after?.has(today) === true ? column : today;
+    return [before, after, written].some((columns) => columns?.has(today)) ? column : today;
   };
   const side = (columns: Row | undefined): Row | undefined =>
     columns && new Map([...columns].map(([column, value]) => [renamed(column), value]));
@@ -205,6 +207,7 @@ export function rowToday<Sides extends Pick<RowChange, 'before' | 'after' | 'val
     ...row,
     before: side(before),
     after: side(after),
+    written: side(written),
     values: values?.map(({ keys: [column = '', ...rest], ...value }) => ({
       ...value,
       keys: [renamed(column), ...rest],

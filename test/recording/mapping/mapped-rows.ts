@@ -1,4 +1,5 @@
 import { changesOfRow } from '../../../src/recording/mapping/changes-of-row.ts';
+import type { Mapping } from '../../../src/recording/mapping/mapping.ts';
 import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
 import type { MappedChange, Row, RowChange } from '../../../src/recording/mapping/row-change.ts';
 
@@ -11,13 +12,9 @@ export function row(values: Values): Row {
   );
 }
 
-/** The changes that a row of public.orders is, by a mapping with these rules for it and the rest of the mapping. */
-export function mapped(
-  table: object,
-  change: { before?: Values; after?: Values } & Partial<Omit<RowChange, 'before' | 'after'>>,
-  rest = {},
-) {
-  const mapping = readMapping(
+/** A mapping with these rules for public.orders. */
+export function mappingOf(table: object, rest = {}): Mapping {
+  return readMapping(
     JSON.stringify({
       version: 1,
       tenant: { value: 'acme' },
@@ -25,9 +22,17 @@ export function mapped(
       ...rest,
     }),
   );
+}
+
+/** The changes that a row of public.orders is, by a mapping with these rules for it and the rest of the mapping. */
+export function mapped(
+  table: object,
+  change: { before?: Values; after?: Values } & Partial<Omit<RowChange, 'before' | 'after'>>,
+  rest = {},
+) {
   const { before, after, ...others } = change;
   return changesOfRow(
-    mapping,
+    mappingOf(table, rest),
     {
       table: 'public.orders',
       type: 'update',

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { changesOfRow } from '../../../src/recording/mapping/changes-of-row.ts';
 import { readRejectedRow } from '../../../src/recording/mapping/rejected-row.ts';
-import { mapped, paths, row } from './mapped-rows.ts';
+import { mapped, mappingOf, paths, row } from './mapped-rows.ts';
 
 describe('an update', () => {
   test('of the id is a delete of the old and a create of the new, each related to the other', () => {
@@ -115,6 +116,26 @@ describe('an update', () => {
     test('by who made the transaction, if it says so', () => {
       const said = attributed({ before, after, who: { actorId: 'u-3' } });
       expect(said).toMatchObject([{ actor: 'unknown', actorId: 'u-3' }, { actorId: 'u-3' }]);
+    });
+
+    test.each([
+      ['by who wrote the new row', 'x', ada],
+      ['by nobody known in the old tenant', 'y', { actor: 'unknown' }],
+    ])('%s, also where its delete is rejected first and retried', (_whom, org, expected) => {
+      const rest = { tenant: { column: 'org' } };
+      const moved = { before: { ...before, id: '', key: 1 }, after: { ...after, org, key: 1, card: '4111' } };
+      const [rejected, created] = mapped({ ...table, mask: ['card'] }, moved, rest);
+      expect(created).toMatchObject({ change: { type: 'create', ...ada } });
+      const content = rejected?.kind === 'rejected' ? rejected.content : '';
+      expect(content).not.toContain('4111');
+      if (org === 'y') expect(content).not.toContain('Ada');
+      const again = readRejectedRow(content);
+      if (again === undefined) throw new Error('the rejected row cannot be read');
+      const today = { ...table, id: ['key'], actor: 'writer', former: { writer: 'who' } };
+      const [deleted, ...others] = changesOfRow(mappingOf(today, rest), again, { actor: 'unknown' });
+      expect(others).toEqual([]);
+      const { actor, actorId, correlationId, context } = deleted?.kind === 'change' ? deleted.change : {};
+      expect({ actor, actorId, correlationId, context }).toEqual(expected);
     });
 
     test('by nobody known in the old tenant, which sees nothing of the new row', () => {
