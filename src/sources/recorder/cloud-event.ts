@@ -25,9 +25,20 @@ export function readStructuredEvent(event: JsonNode): CloudEvent {
   for (const [name, value] of membersOf(event)) {
     if (name === 'data') data = value;
     else if (name === 'data_base64') data = jsonOf(Buffer.from(stringOf(value) ?? '', 'base64').toString('utf8'));
-    else if (kindOf(value) !== 'null') attributes.set(name, stringOf(value) ?? compactText(value));
+    else if (kindOf(value) !== 'null') attributes.set(name, attributeText(name, value));
   }
   return checked({ attributes, data: data !== undefined && kindOf(data) === 'null' ? undefined : data });
+}
+
+/** Attributes that become texts of the change. */
+const recorded: ReadonlySet<string> = new Set(['actor', 'actorid', 'onbehalfofname', 'onbehalfofid', 'correlationid']);
+
+function attributeText(name: string, value: JsonNode): string {
+  const kind = kindOf(value);
+  if (recorded.has(name) && (kind === 'object' || kind === 'array')) {
+    throw new CloudEventError(`has an attribute "${name}" that is an ${kind}`);
+  }
+  return stringOf(value) ?? compactText(value);
 }
 
 /** Reads an event in binary mode: the attributes are headers, and the body is the data. Throws `CloudEventError`. */

@@ -50,8 +50,18 @@ describe('a CloudEvent', () => {
     [{ datacontenttype: 'application/xml' }, 'has "data" that is not JSON ("datacontenttype")'],
     [{ data: undefined }, 'has no "data"'],
     [{ data: 'text' }, 'has "data" that is no JSON object'],
+    [{ actor: ['Jane'] }, 'has an attribute "actor" that is an array'],
+    [{ actorid: { a: 1 } }, 'has an attribute "actorid" that is an object'],
+    [{ onbehalfofname: {} }, 'has an attribute "onbehalfofname" that is an object'],
+    [{ onbehalfofid: [] }, 'has an attribute "onbehalfofid" that is an array'],
+    [{ correlationid: { a: 1 } }, 'has an attribute "correlationid" that is an object'],
   ])('with %j is refused: %s', (members, message) => {
     expect(() => lineOf({ ...event, ...members })).toThrow(message);
+  });
+
+  test('has the text of an attribute that is a number, and no other use of one that is an object', () => {
+    const { line } = lineOf({ ...event, actorid: 17, extension: { a: 1 }, onbehalfofid: null });
+    expect(JSON.parse(line)).toEqual({ ...event.data, at: event.time, actorId: '17' });
   });
 
   test.each(['application/json; charset=utf-8', 'application/vnd.shop+json', 'text/json'])(
