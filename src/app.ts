@@ -146,7 +146,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
 
 /** What both ports have. */
 async function createApp(
-  { config, countedReads, logger, metrics, oauth, requestRates, tracer, usage, vital }: Context,
+  { config, countedReads, logger, metrics, oauth, requestRates, sealer, tracer, usage, vital }: Context,
   { notReady, requestLimit, upkeepTurn }: AppOptions,
   {
     baseUrl,
@@ -163,6 +163,7 @@ async function createApp(
     basePath: basePathOf(baseUrl),
     logger,
     verifyAccessToken: oauth.verifyAccessToken,
+    sealer,
     corsOrigins: config.corsOrigins,
     hsts: config.hsts,
     trustedProxies: config.trustedProxies,

@@ -56,7 +56,7 @@ export function createHistory(
     historyReads,
     historyTexts: createHistoryTexts({ findPage, reads: historyReads, sealer, now }),
     feed: createFeed(createFeedReads({ ...history, sealer }), { follow, onError }),
-    exportHistory: withProofs(createExportHistory({ ...history, db: exports.db }), readBundle),
+    exportHistory: withProofs(createExportHistory({ ...history, db: exports.db, sealer }), readBundle),
     savedViews: createSavedViews({ db, documents, now }),
     readBundle,
     sealing: createSealing(config, installation, now, closing),

@@ -29,6 +29,8 @@ export interface ExportRequest {
   readonly proof?: boolean;
   /** What the client may see; default: everything. */
   readonly restriction?: readonly WrittenRestriction[] | undefined;
+  /** The client whose export it is: to it a restriction's correlation ids are sealed. */
+  readonly clientId?: string | undefined;
   /** When the client requested the export, in milliseconds since 1970. The default window ends there. */
   readonly askedAt: number;
   /** The progress of an earlier attempt. */

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import type { CorrelationSeal } from '../core/correlation-seal.ts';
 import type { AnnalsError } from '../core/errors.ts';
 import type { PathPattern } from '../core/path-pattern.ts';
 import type { ShownActors, WrittenRestriction } from '../core/written-restriction.ts';
@@ -146,13 +147,16 @@ export interface Restriction {
   readonly hide: readonly PathPattern[];
   /** What entries show of who made them. */
   readonly actors: ShownActors;
+  /** Of the reader who makes a request. Left out: correlation ids are neither shown nor found. */
+  readonly correlations?: CorrelationSeal | undefined;
 }
 
 /**
  * Throws validation_violation for a query or a path that a restriction cannot have. With the `author` of the last part,
- * throws insufficient_permissions for a query on contexts that the author may not read.
+ * throws insufficient_permissions for a query on contexts that the author may not read. The query of a restricted
+ * author has correlation ids as that author sees them.
  */
 export type ReadRestriction = (
   written: readonly WrittenRestriction[],
-  author?: Pick<Credentials, 'scopes'>,
+  author?: Pick<Credentials, 'scopes' | 'restriction'>,
 ) => Restriction;

@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import { type FastifyBaseLogger, fastify, LogController } from 'fastify';
 import type { HstsScope } from '../core/config/values.ts';
+import type { Sealer } from '../core/sealing.ts';
 import type { Tracer } from '../core/trace.ts';
 import { locateUnder } from './base-path.ts';
 import { limitBodies } from './body-shares.ts';
@@ -54,6 +55,8 @@ export async function createHttpServer(options: {
   verifyKey?: VerifyKey | undefined;
   /** Default: no viewer. */
   verifyViewerToken?: VerifyViewerToken | undefined;
+  /** Seals the correlation ids that restricted readers see; default: they see none. */
+  sealer?: Sealer | undefined;
   /** Default: no console. */
   consoleAccess?: ConsoleAccess | undefined;
   /** Origins whose pages may call the service; default: none. */
@@ -86,6 +89,7 @@ export async function createHttpServer(options: {
     verifyKey,
     verifyViewerToken,
     consoleAccess,
+    sealer,
     corsOrigins = [],
     trustedProxies = [],
     basePath = '',
@@ -145,7 +149,7 @@ export async function createHttpServer(options: {
   // Before the token is checked: a preflight has none, and pages may read why a request was refused.
   await allowOrigins(app, corsOrigins);
   if (consoleAccess !== undefined) guardConsole(app, consoleAccess);
-  checkInOrder(app, { verifyAccessToken, verifyBasic, verifyKey, verifyViewerToken, consoleAccess });
+  checkInOrder(app, { verifyAccessToken, verifyBasic, verifyKey, verifyViewerToken, consoleAccess, sealer });
   if (requestRates !== undefined) limitRates(app, requestRates);
   compressAnswers(app);
   awaitFirstPieces(app);

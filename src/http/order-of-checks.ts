@@ -1,5 +1,7 @@
 import type { FastifyRequest, RouteOptions } from 'fastify';
+import { correlationSeal } from '../core/correlation-seal.ts';
 import { AnnalsError } from '../core/errors.ts';
+import type { Sealer } from '../core/sealing.ts';
 import { noSuchOperation, nothingAtThisPath } from './allowed-methods.ts';
 import { consoleTargetOf } from './browser-security.ts';
 import { isTenantName } from './chosen-id.ts';
@@ -28,12 +30,15 @@ export function checkInOrder(
     verifyKey,
     verifyViewerToken,
     consoleAccess,
+    sealer,
   }: {
     verifyAccessToken: VerifyAccessToken;
     verifyBasic?: VerifyBasic | undefined;
     verifyKey?: VerifyKey | undefined;
     verifyViewerToken?: VerifyViewerToken | undefined;
     consoleAccess?: ConsoleAccess | undefined;
+    /** Left out: restricted readers see no correlation ids. */
+    sealer?: Sealer | undefined;
   },
 ): void {
   /** Only by the session under the console's path, a viewer token for the viewer, and the header elsewhere. */
@@ -85,9 +90,9 @@ export function checkInOrder(
     try {
       const credentials = verify(request);
       if (credentials instanceof Promise) {
-        credentials.then((verified) => done(admit(request, verified, scopes)), done);
+        credentials.then((verified) => done(admit(request, withSeal(verified, sealer), scopes)), done);
       } else {
-        done(admit(request, credentials, scopes));
+        done(admit(request, withSeal(credentials, sealer), scopes));
       }
     } catch (error) {
       done(error instanceof Error ? error : new Error('The access token could not be checked.', { cause: error }));
@@ -133,6 +138,14 @@ function admit(request: FastifyRequest, credentials: Credentials, scopes: readon
   if (credentials.tenant !== tenant || !sufficient || !isApplied) return insufficientScopes();
   request.verifiedCredentials = credentials;
   return undefined;
+}
+
+/** The credentials of a restricted reader with their seal of correlation ids. */
+function withSeal(credentials: Credentials, sealer: Sealer | undefined): Credentials {
+  const { tenant, clientId, viewer, restriction } = credentials;
+  if (restriction?.actors !== 'all' || sealer === undefined) return credentials;
+  const correlations = correlationSeal(sealer, { tenant, maker: clientId, subject: viewer?.subject ?? '' });
+  return { ...credentials, restriction: { ...restriction, correlations } };
 }
 
 function malformedPath(): AnnalsError {

@@ -89,7 +89,7 @@ export async function viewerTokenRoutes(app: HttpServer, options: ViewerTokenOpt
       const { tenant, clientId, person, restriction, scopes } = request.credentials;
       const { q, subject, expiresIn = viewerTokenLifetime.default, hide = [], actors = true } = request.body;
       const written = { query: q, hide, actors };
-      checkPart(() => readRestriction([...(restriction?.written ?? []), written], { scopes }));
+      checkPart(() => readRestriction([...(restriction?.written ?? []), written], { scopes, restriction }));
       const expiresAt = now() + expiresIn * 1_000;
       const token = sealViewerToken(sealer, {
         ...written,

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { correlationSeal } from '../../core/correlation-seal.ts';
 import { AnnalsError } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import {
@@ -59,8 +60,10 @@ export function createViewerTokenVerifier(options: {
     const { read } = opened;
     const readsContext = mayReadContext(scopes);
     if (read?.ofMaker === ofMaker && read?.readsContext === readsContext) return read.restriction;
-    const { query, hide, actors } = opened.token;
-    const restriction = readRestriction([...(ofMaker?.written ?? []), { query, hide, actors }], { scopes });
+    const { query, hide, actors, clientId: maker } = opened.token;
+    const correlations = correlationSeal(sealer, { tenant: opened.tenant, maker, subject: '' });
+    const author = { scopes, restriction: ofMaker && { ...ofMaker, correlations } };
+    const restriction = readRestriction([...(ofMaker?.written ?? []), { query, hide, actors }], author);
     opened.read = { ofMaker, readsContext, restriction };
     return restriction;
   }

@@ -81,7 +81,7 @@ export async function runExport(
   if (needsContext(metadata) && !readsContext) throw noContext();
   let begun = job.progress !== undefined;
   const resume = job.progress;
-  const options = { format, withContext, readsContext, proof, restriction, askedAt, resume };
+  const options = { format, withContext, readsContext, proof, restriction, clientId, askedAt, resume };
   await exportHistory.run({ tenant, q, ...options, signal: stop.signal }, async (piece) => {
     begun = true;
     await take(piece);

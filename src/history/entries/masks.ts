@@ -30,7 +30,7 @@ const maskPaths = threaded(
 
 /**
  * Masks hidden values in the lines of a file. Takes a JSON array for each line: the text before `paths`, the paths
- * themselves, and the text after. Long pieces of a file are masked in a worker thread.
+ * themselves, and the texts after. Long pieces of a file are masked in a worker thread.
  */
 export const hideLines = threaded(
   import.meta.url,
@@ -40,11 +40,11 @@ export const hideLines = threaded(
     const lines = parts.split('\n').filter((line) => line !== '');
     return lines
       .map((line) => {
-        const [before, paths, after] = elementsOf(parseJson(line));
+        const [before, paths, ...after] = elementsOf(parseJson(line));
         if (paths === undefined) throw new Error('a line of an export has no paths');
         const masked = maskedPaths(compactText(paths), rules);
         const field = format === 'CSV' ? `"${masked.replaceAll('"', '""')}"` : masked;
-        return `${stringOf(before)}${field}${stringOf(after)}`;
+        return `${stringOf(before)}${field}${after.map(stringOf).join('')}`;
       })
       .join('');
   },

@@ -12,8 +12,10 @@ interface ShowOptions {
   readonly ref?: boolean;
   /** Bytes; longer values are cut. */
   readonly valueLimit?: number | undefined;
-  readonly restriction?: Pick<Restriction, 'hide' | 'actors'> | undefined;
+  readonly restriction?: Shown | undefined;
 }
+
+type Shown = Pick<Restriction, 'hide' | 'actors' | 'correlations'>;
 
 /** The entries as the caller may see them, each piece when it is read. Values are masked before they are cut. */
 export async function showEntries(
@@ -37,13 +39,14 @@ export async function showEntries(
   return found.pieces === undefined ? shown : { ...shown, pieces: ofCurrentWork(showPieces(found.pieces)) };
 }
 
-async function permittedOf(
-  rows: readonly EntryRow[],
-  { hide, actors }: Pick<Restriction, 'hide' | 'actors'>,
-): Promise<EntryRow[]> {
+async function permittedOf(rows: readonly EntryRow[], { hide, actors, correlations }: Shown): Promise<EntryRow[]> {
   const texts = rows.map((row) => row.paths);
   const paths = await hideValues(texts, hide);
-  return rows.map((row, index) => ({ ...withShownActors(row, actors), paths: paths[index] ?? '{}' }));
+  return rows.map((row, index) => {
+    const { correlationId, ...shown } = withShownActors(row, actors);
+    const sealed = correlationId == null ? undefined : correlations?.seal(correlationId);
+    return { ...shown, ...(sealed !== undefined && { correlationId: sealed }), paths: paths[index] ?? '{}' };
+  });
 }
 
 /** An entry with what the reader sees of who made it. */

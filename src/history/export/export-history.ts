@@ -1,6 +1,8 @@
+import { correlationSeal } from '../../core/correlation-seal.ts';
 import type { ExportHistory, ExportPiece, ExportRequest, ExportSnapshot } from '../../core/export-history.ts';
 import { TimeSlice } from '../../core/fairness/time-slice.ts';
 import { doWork } from '../../core/fairness/work.ts';
+import type { Sealer } from '../../core/sealing.ts';
 import type { Restriction } from '../../http/credentials.ts';
 import type { Scope } from '../../http/scopes.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
@@ -18,6 +20,7 @@ import { type Search, searchOf } from '../search/search.ts';
 import { isUnderestimated } from '../search/search-store.ts';
 import { openSnapshot, type QueryAtMoment, queryAt, readSnapshot, resolveInTransaction } from '../search/snapshot.ts';
 import { csvHead, openLines, readExportSnapshot, takeLines } from './export-store.ts';
+import { sealLines } from './seal-lines.ts';
 
 interface ExportDependencies {
   /** Each export holds one connection of this pool until it ends. */
@@ -25,6 +28,8 @@ interface ExportDependencies {
   regexes: RegexMatcherPool;
   now: () => number;
   dictionaries: DictionaryCache;
+  /** Seals the correlation ids of restricted readers. Left out: their files have none. */
+  sealer?: Sealer | undefined;
   /** Approximate bytes of a piece; default 1 MiB. */
   pieceBytes?: number;
 }
@@ -34,7 +39,13 @@ const defaultPieceBytes = 1024 * 1024;
 const clockMargin = 3_600_000;
 
 export function createExportHistory(dependencies: ExportDependencies): ExportHistory {
-  const { db, dictionaries, pieceBytes = defaultPieceBytes } = dependencies;
+  const { db, dictionaries, sealer, pieceBytes = defaultPieceBytes } = dependencies;
+
+  function restrictionOf({ tenant, restriction, clientId }: ExportRequest): Restriction | undefined {
+    const read = restriction && readRestriction(restriction);
+    if (read === undefined || sealer === undefined || clientId === undefined) return read;
+    return { ...read, correlations: correlationSeal(sealer, { tenant, maker: clientId, subject: '' }) };
+  }
 
   async function exportAll(
     transaction: DatabaseTransaction,
@@ -42,15 +53,15 @@ export function createExportHistory(dependencies: ExportDependencies): ExportHis
     known: Dictionary,
     take: (piece: ExportPiece) => Promise<void>,
   ): Promise<void> {
-    const restriction = request.restriction && readRestriction(request.restriction);
-    const hide = restriction?.hide ?? [];
+    const restriction = restrictionOf(request);
     const { of, resumed } = await open(dependencies, transaction, { ...request, restriction }, known);
     let isFirst = !resumed;
     const next = async () => {
       const lines = await takeLines(transaction, pieceBytes);
       request.signal.throwIfAborted();
-      if (lines === undefined || hide.length === 0) return lines;
-      return { ...lines, text: await hideLines(lines.text, { format: request.format, hide }) };
+      if (lines === undefined || restriction === undefined || !comesInParts(restriction)) return lines;
+      const sealed = await sealLines(lines.text, request.format, restriction.correlations);
+      return { ...lines, text: await hideLines(sealed, { format: request.format, hide: restriction.hide }) };
     };
     if (isFirst && request.format === 'CSV') {
       await take({ text: csvHead(request.withContext), entries: 0, last: beforeAll, of, isFirst });
@@ -93,6 +104,11 @@ function scopesOf(readsContext = false): readonly Scope[] {
   return readsContext ? ['changelog.changelog_manage'] : [];
 }
 
+/** Whether the service completes the lines that the database writes. */
+function comesInParts({ hide, actors }: Restriction): boolean {
+  return hide.length > 0 || actors === 'all';
+}
+
 /** The place before all entries, newest first. */
 const beforeAll: Place = { at: Number.MAX_SAFE_INTEGER, sequence: 0 };
 
@@ -115,8 +131,8 @@ async function open(
   const query = queryAt(tenant, own, askedAt, restriction);
   const since = resume?.since ?? Math.max(query.from, horizon);
   const search = await searchFor(transaction, query, { since, dictionary, regexes });
-  const { hide, actors } = restriction ?? { hide: [], actors: 'all' as const };
-  await openLines(transaction, search, { format, withContext, inParts: hide.length > 0, actors, resume });
+  const inParts = restriction !== undefined && comesInParts(restriction);
+  await openLines(transaction, search, { format, withContext, inParts, actors: restriction?.actors, resume });
   return { of: { snapshot: resume?.snapshot ?? snapshot, placement, since }, resumed: resume !== undefined };
 }
 

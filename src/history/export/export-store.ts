@@ -28,19 +28,23 @@ const nothing = sql`''`;
 const correlation = sql.raw(correlationColumn);
 const ndjsonWho = sql`(coalesce(',"actorId":' || to_json(a.actor_id)::text, '')
     || case when coalesce(a.behalf_name, a.behalf_id) is null then ''
-         else ',"onBehalfOf":' || json_strip_nulls(json_build_object('name', a.behalf_name, 'id', a.behalf_id))::text end
-    || coalesce(',"correlationId":' || to_json(${correlation})::text, ''))`;
+         else ',"onBehalfOf":' || json_strip_nulls(json_build_object('name', a.behalf_name, 'id', a.behalf_id))::text end)`;
 const csvWho = sql.join(
-  [sql`a.actor_id`, sql`a.behalf_name`, sql`a.behalf_id`, correlation].map(
+  [sql`a.actor_id`, sql`a.behalf_name`, sql`a.behalf_id`].map(
     (column) => sql`',' || coalesce(csv_field(${column}), '')`,
   ),
   sql` || `,
 );
+const ndjsonCorrelation = sql`coalesce(',"correlationId":' || to_json(${correlation})::text, '')`;
+const csvCorrelation = sql`',' || coalesce(csv_field(${correlation}), '')`;
 
 interface LineParts {
   readonly before: RawBuilder<unknown>;
   readonly paths: RawBuilder<unknown>;
   readonly after: RawBuilder<unknown>;
+  /** Empty where the reader does not see it. */
+  readonly correlation: RawBuilder<unknown>;
+  readonly end: RawBuilder<unknown>;
 }
 
 // The same texts as the endpoint's. The database writes the lines, so that this work blocks no other request.
@@ -50,7 +54,9 @@ const ndjsonLine = (circumstances: RawBuilder<unknown>, actors: ShownActors): Li
     || ',"entityId":' || to_json(e.entity_id)::text || coalesce(',"name":' || to_json(e.name)::text, '') || ',"paths":'`,
   paths: sql`e.paths`,
   after: sql`coalesce(',"schemaVersion":' || to_json(e.schema_version)::text, '')
-    || ${actors ? sql`',"actor":' || to_json(a.name)::text` : nothing}${actors === 'all' ? sql` || ${ndjsonWho}` : sql``} || ',"related":' || coalesce(e.related, '[]') || ${circumstances}
+    || ${actors ? sql`',"actor":' || to_json(a.name)::text` : nothing}${actors === 'all' ? sql` || ${ndjsonWho}` : sql``}`,
+  correlation: actors === 'all' ? ndjsonCorrelation : nothing,
+  end: sql`',"related":' || coalesce(e.related, '[]') || ${circumstances}
     || coalesce(',"erased":' || e.erased, '') || E'}\n'`,
 });
 
@@ -60,13 +66,18 @@ const csvLine = (circumstances: RawBuilder<unknown>, actors: ShownActors): LineP
     || coalesce(csv_field(e.name), '') || ',' || coalesce(csv_field(e.schema_version), '') || ',' || ${actors ? sql`csv_field(a.name)` : nothing}
     || ',' || csv_field(coalesce(e.related, '[]')) || ','`,
   paths: sql`csv_field(e.paths)`,
-  after: sql`${circumstances} || ${actors === 'all' ? csvWho : sql`',,,,'`} || E'\r\n'`,
+  after: sql`${circumstances} || ${actors === 'all' ? csvWho : sql`',,,'`}`,
+  correlation: actors === 'all' ? csvCorrelation : sql`','`,
+  end: sql`E'\r\n'`,
 });
 
-const wholeLine = ({ before, paths, after }: LineParts) => sql`${before} || ${paths} || ${after}`;
-/** As hideLines takes it. */
-const lineInParts = ({ before, after }: LineParts) =>
-  sql`'[' || to_json(${before})::text || ',' || e.paths || ',' || to_json(${after})::text || E']\n'`;
+const wholeLine = ({ before, paths, after, correlation: group, end }: LineParts) =>
+  sql`${before} || ${paths} || ${after} || ${group} || ${end}`;
+/** As sealLines takes it. */
+const lineInParts = ({ before, after, end }: LineParts, shown: boolean) =>
+  sql`'[' || to_json(${before})::text || ',' || e.paths || ',' || to_json(${after})::text || ','
+    || E'\x01' || ${shown ? sql`coalesce(to_json(${correlation})::text, '')` : nothing} || E'\x01,'
+    || to_json((${end})::text)::text || E']\n'`;
 
 const recordedBy = sql.raw(recordedByColumn);
 const ndjsonCircumstances = sql`coalesce(',"context":' || e.context, '') || coalesce(',"recordedBy":' || ${recordedBy}, '')`;
@@ -76,7 +87,8 @@ interface LineOptions {
   format: ExportFormat;
   withContext: boolean | undefined;
   inParts: boolean;
-  actors: ShownActors;
+  /** Default: all, in plain. */
+  actors: ShownActors | undefined;
   /** Continues after the place that an earlier attempt reached. */
   resume?: (ExportSnapshot & { after: Place }) | undefined;
 }
@@ -85,7 +97,7 @@ interface LineOptions {
 export async function openLines(
   transaction: DatabaseTransaction,
   search: Search,
-  { format, withContext = false, inParts, actors, resume }: LineOptions,
+  { format, withContext = false, inParts, actors = 'all', resume }: LineOptions,
 ): Promise<void> {
   // The export needs lines as the database finds them, not after it has found and sorted all of them.
   await sql`set local enable_sort = off`.execute(transaction);
@@ -102,7 +114,7 @@ export async function openLines(
       : ndjsonLine(withContext ? ndjsonCircumstances : nothing, actors);
   const declaration = sql`
     declare export_lines no scroll cursor for
-      select ${inParts ? lineInParts(parts) : wholeLine(parts)}, e.at, e.sequence
+      select ${inParts ? lineInParts(parts, actors === 'all') : wholeLine(parts)}, e.at, e.sequence
         from (select e.* ${found({ ...search, condition: sql`${search.condition} and ${seen}` })}) as e
         join change_kind k on k.tenant = e.tenant and k.kind = e.kind
         join change_actor a on a.tenant = e.tenant and a.actor = e.actor

@@ -74,7 +74,9 @@ export const ChangelogChangeItem = Type.Object(
     onBehalfOf: Type.Optional(Person),
     correlationId: Type.Optional(
       Type.String({
-        description: 'Changes of one request or one transaction have the same. It groups them and proves nothing.',
+        description:
+          'Changes of one request or one transaction have the same. It groups them and proves nothing. Sealed for restricted readers: equal ' +
+          'where the id is, and a term of `q` for this reader alone.',
       }),
     ),
     related: Type.Array(RelatedItem, { description: 'The documents that this change concerns.' }),

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { type CorrelationSeal, correlationSeal } from '../../../src/core/correlation-seal.ts';
 import { AnnalsError } from '../../../src/core/errors.ts';
 import type { ExportRequest } from '../../../src/core/export-history.ts';
 import type { WrittenRestriction } from '../../../src/core/written-restriction.ts';
@@ -63,12 +64,15 @@ test('a restricted client gets the responses of a tenant that has only the shown
     const all = await server.token(whole);
     for (const written of restrictions) {
       const restriction = readRestriction(written);
+      const client = await server.createClient(whole, { restriction });
+      const { clientId } = client;
+      const seal = correlationSeal(server.context.sealer, { tenant: whole, maker: clientId, subject: '' });
       const part = await record(
         await Promise.all(
-          batches.map(async ({ changes, fold }) => ({ changes: await shownOf(written, changes), fold: !fold })),
+          batches.map(async ({ changes, fold }) => ({ changes: await shownOf(written, changes, seal), fold: !fold })),
         ),
       );
-      const [of, own] = [await server.token(whole, { restriction }), await server.token(part)];
+      const [of, own] = [await server.tokenOf(client), await server.token(part)];
       for (const [operation, parameters] of [...always, ...asked, ...wholeReads(restriction, vocabulary)]) {
         const context = { written, operation, parameters };
         const found = await ask(whole, of, operation, parameters);
@@ -77,14 +81,14 @@ test('a restricted client gets the responses of a tenant that has only the shown
         else expect({ ...context, ...found }).toEqual({ ...context, ...(await ask(part, own, operation, parameters)) });
       }
       await checkRefs({ whole, all, of, part, own });
-      await checkViewer({ whole, all, part, own, written, asked: [...always, ...asked] });
+      await checkViewer({ whole, part, own, written, seal, asked: [...always, ...asked] });
       const { q: random = '' } =
         asked.find(([, parameters]) => refusalOf(restriction, parameters) === undefined)?.[1] ?? {};
       for (const [format, q] of [
         ['NDJSON', allTime],
         ['CSV', random],
       ] as const) {
-        const file = await exported(whole, { format, q, restriction: written });
+        const file = await exported(whole, { format, q, restriction: written, clientId });
         expect({ written, q, file }).toEqual({ written, q, file: await exported(part, { format, q }) });
       }
     }
@@ -97,20 +101,32 @@ test('a restricted client gets the responses of a tenant that has only the shown
  */
 async function checkViewer(fixture: {
   whole: string;
-  all: string;
   part: string;
   own: string;
   written: readonly WrittenRestriction[];
+  seal: CorrelationSeal;
   asked: readonly Asked[];
 }): Promise<void> {
-  const { whole, part, own, written } = fixture;
+  const { whole, part, own, written, seal } = fixture;
   const [outer, inner = outer] = written;
   if (outer === undefined || inner === undefined) throw new Error('a restriction has a part');
-  // A restricted maker may not read contexts.
+  // A restricted maker may not read contexts, and does not know correlation ids.
   const { query } = readRestriction([inner]);
-  if (inner !== outer && usesContext(query)) return;
+  if (inner !== outer && (usesContext(query) || inner.query.includes('correlationId'))) return;
+  const maker = await server.createClient(whole, {
+    ...(inner === outer ? {} : { restriction: readRestriction([outer]) }),
+  });
+  const ofViewer = correlationSeal(server.context.sealer, {
+    ...{ tenant: whole, maker: maker.clientId, subject: 'anybody' },
+  });
+  /** As the client of the part has them. */
+  const resealed = (text: string) =>
+    text.replaceAll(/[\w-]{60,}/g, (sealed) => {
+      const correlationId = ofViewer.open(sealed);
+      return correlationId === undefined ? sealed : seal.seal(correlationId);
+    });
   const token = await server.viewerToken(whole, {
-    token: inner === outer ? fixture.all : await server.token(whole, { restriction: readRestriction([outer]) }),
+    token: await server.tokenOf(maker),
     q: inner.query.trim() || 'entity:*',
     hide: [...inner.hide],
     ...(inner.actors !== undefined && { actors: inner.actors }),
@@ -118,7 +134,7 @@ async function checkViewer(fixture: {
   const restriction = readRestriction(written);
   const viewed = (operation: string) => (operation === 'changelogs' ? 'changes' : operation);
   for (const [operation, parameters] of fixture.asked) {
-    const found = await ask(whole, token, viewed(operation), parameters, 'viewer');
+    const found = await ask(whole, token, viewed(operation), parameters, { at: 'viewer', mapped: resealed });
     const context = { written, operation, parameters };
     const status = refusalOf(restriction, parameters);
     if (status !== undefined) expect({ ...context, status: found.status }).toEqual({ ...context, status });
@@ -128,7 +144,7 @@ async function checkViewer(fixture: {
     token,
     headers: { accept: 'text/csv' },
   });
-  const rows = parsedRows(await file.text());
+  const rows = parsedRows(resealed(await file.text()));
   expect({ written, rows }).toEqual({ written, rows: await exported(part, { format: 'CSV', q: allTime }) });
 }
 
@@ -176,8 +192,12 @@ async function checkRefs(fixture: {
   }
 }
 
-/** Applies the parts of a restriction to the entries, one after another. */
-async function shownOf(written: readonly WrittenRestriction[], changes: readonly Entry[]): Promise<Entry[]> {
+/** Applies the parts of a restriction to the entries, one after another, and seals their correlation ids. */
+async function shownOf(
+  written: readonly WrittenRestriction[],
+  changes: readonly Entry[],
+  seal: CorrelationSeal,
+): Promise<Entry[]> {
   let shown = [...changes];
   for (const [index, part] of written.entries()) {
     const { query, hide } = readRestriction([part]);
@@ -194,7 +214,9 @@ async function shownOf(written: readonly WrittenRestriction[], changes: readonly
       ...(actors === 'all' && correlationId && { correlationId }),
     }));
   }
-  return shown;
+  return shown.map((entry) =>
+    entry.correlationId === undefined ? entry : { ...entry, correlationId: seal.seal(entry.correlationId) },
+  );
 }
 
 function arbitraryRestriction(vocabulary: QueryVocabulary): fc.Arbitrary<WrittenRestriction[]> {
@@ -307,7 +329,7 @@ function wholeReads(restriction: Restriction, { entities, entityIds }: QueryVoca
 /** The lines of a file with JSON parsed, since a character has several escapes. */
 async function exported(
   tenant: string,
-  request: Pick<ExportRequest, 'format' | 'q' | 'restriction'>,
+  request: Pick<ExportRequest, 'format' | 'q' | 'restriction' | 'clientId'>,
 ): Promise<unknown[]> {
   let text = '';
   const { signal } = new AbortController();
@@ -351,9 +373,12 @@ async function ask(
   token: string,
   operation: string,
   parameters: Record<string, string>,
-  at: 'changelog' | 'viewer' = 'changelog',
+  {
+    at = 'changelog',
+    mapped = (text) => text,
+  }: { at?: 'changelog' | 'viewer'; mapped?: (text: string) => string } = {},
 ) {
   const answer = await server.call(`/${at}/${tenant}/${operation}?${new URLSearchParams(parameters)}`, { token });
-  const text = await answer.text();
+  const text = mapped(await answer.text());
   return { status: answer.status, body: JSON.parse(text.replaceAll(/,"ref":"[\w-]+"/g, '')) as unknown };
 }

@@ -1,5 +1,5 @@
 import { TimeSlice } from '../../../core/fairness/time-slice.ts';
-import { list, type Match, type Matcher } from '../../../query/ast.ts';
+import { list, type Match, type Matcher, type Text } from '../../../query/ast.ts';
 import type { Actor } from '../names/dictionary.ts';
 
 /** The fields of `q` on what an actor may lack, and where the dictionary has it. */
@@ -27,9 +27,7 @@ interface Presence {
 export function presenceOf(matcher: Matcher): Presence {
   const items = matcher.kind === 'list' ? matcher.items : [matcher];
   const has = (word: string) => items.some((item) => item.kind === 'text' && !item.quoted && item.text === word);
-  const texts = items.filter(
-    (item) => item.kind !== 'text' || item.quoted || (item.text !== 'exists' && item.text !== 'missing'),
-  );
+  const texts = items.filter((item) => item.kind !== 'text' || !isPresence(item));
   const [only] = texts;
   const isList = texts.length > 1 && matcher.kind === 'list';
   return {
@@ -37,6 +35,11 @@ export function presenceOf(matcher: Matcher): Presence {
     missing: has('missing'),
     texts: isList ? list(matcher.items.filter((item) => texts.includes(item))) : only,
   };
+}
+
+/** Whether a text is a predicate, and not itself. */
+export function isPresence({ quoted, text }: Text): boolean {
+  return !quoted && (text === 'exists' || text === 'missing');
 }
 
 /** One byte for each actor: whether it satisfies a term on a field that it may lack. */

@@ -9,6 +9,7 @@ import { compileMatcher } from '../../../query/match.ts';
 import { parseQuery } from '../../../query/parse.ts';
 import { QueryError } from '../../../query/query-error.ts';
 import { isActorField } from './actor-terms.ts';
+import { withOpenedCorrelations } from './correlation-terms.ts';
 import { changelogDialect } from './dialect.ts';
 import { isContextField } from './id-patterns.ts';
 
@@ -19,9 +20,11 @@ export const hideLimits = { paths: 100, characters: 200 } as const;
 export const readRestriction: ReadRestriction = (written, author) => {
   let read: Omit<Restriction, 'written'> = { query: and([], 1), hide: [], actors: 'all' };
   let last = read.query;
-  for (const { query, hide, actors = true } of written) {
+  for (const [index, { query, hide, actors = true }] of written.entries()) {
     // A query of before may name actors that it does not show. Ids may be named only where they are shown.
-    const inner = readFixedQuery(query, leastOf(read.actors, actors === 'all' ? 'all' : true));
+    const parsed = readFixedQuery(query, leastOf(read.actors, actors === 'all' ? 'all' : true));
+    const isOfAuthor = index === written.length - 1 && author?.restriction !== undefined;
+    const inner = isOfAuthor ? withOpenedCorrelations(parsed, author.restriction?.correlations) : parsed;
     read = {
       query: andMasked(read.query, inner, read.hide),
       hide: [...read.hide, ...readHidden(hide)],
@@ -40,19 +43,20 @@ function leastOf(a: ShownActors, b: ShownActors): ShownActors {
 
 /** The rights that decide which terms a query may have. */
 export interface QueryReader {
-  readonly restriction?: Pick<Restriction, 'actors'> | undefined;
+  readonly restriction?: Pick<Restriction, 'actors' | 'correlations'> | undefined;
   readonly scopes?: readonly Scope[] | undefined;
 }
 
 /**
  * A caller's own query. Throws QueryError, also for a term on what the caller does not see of actors, and
- * insufficient_scopes for a term on contexts without the right to read them.
+ * insufficient_scopes for a term on contexts without the right to read them. A restricted caller has correlation ids
+ * sealed: the query that is returned has them opened.
  */
 export function parseOwnQuery(q: string, { restriction, scopes = [] }: QueryReader): Query {
   const query = parseVisible(q, restriction?.actors ?? 'all');
   const readsContext = mayReadContext(scopes) && restriction === undefined;
   if (!readsContext && usesContext(query)) throw insufficientScopes();
-  return query;
+  return restriction === undefined ? query : withOpenedCorrelations(query, restriction.correlations);
 }
 
 /**
