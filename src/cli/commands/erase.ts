@@ -41,7 +41,8 @@ related to the document: one JSON object a line, {"entity":"order","path":"custo
 or reports that the person is still being recorded (exit code 1), run it again. It deletes all
 exports and stored results of the tenant. A tenant on hold is refused. Prints one JSON object:
 tenant, erasure, entries, rows (changed or deleted rows of other tables), untold (subscriptions
-that received changes and cannot be notified of their erasure) and left (ids that stay).
+that received changes and cannot be notified of their erasure) and left (ids that stay, and by
+--actor-id texts with a word that may be the person).
 
 --dry-run changes nothing. It prints a JSON object for each document of the history and each row
 of another table with the person in it, and then the object above.

@@ -8,7 +8,7 @@ import { inTransaction } from '../../postgres/transaction.ts';
 import { tryOpenRejected } from '../../recording/batches/rejected-changes.ts';
 import type { Leftover } from './own-entries.ts';
 import { columnsWith } from './places.ts';
-import { identifying, isIn, likePatterns, type Replacing, replaceInJson } from './replace-in-text.ts';
+import { asWords, identifying, isIn, likePatterns, type Replacing, replaceInJson } from './replace-in-text.ts';
 
 export interface ErasingTexts extends Replacing {
   /** What rows are deleted by. */
@@ -69,6 +69,53 @@ export async function findKeptIds({ db, tenant, ...replacing }: ErasingTexts): P
   return found;
 }
 
+/** Texts with a word that is a name or an id of a person by the id, where none says that it is the person. They stay. */
+export async function findMentions(erasing: ErasingTexts): Promise<Leftover[]> {
+  if (erasing.anywhere === undefined) return [];
+  const { db, tenant } = erasing;
+  const found: Leftover[] = [];
+  const words = asWords(erasing);
+  for (const { name, key } of await tenantTables(db)) {
+    const irreplaceable = columnsWith(name, 'stop');
+    const looked = [...columnsWith(name, 'text'), ...irreplaceable];
+    if (looked.length === 0) continue;
+    const columns = looked.map((column) => sql`${sql.ref(column)}::text as ${sql.ref(column)}`);
+    const keys = key.map((column, index) => sql`${sql.ref(column.name)}::text as ${sql.ref(`key${index}`)}`);
+    // Exports are deleted.
+    const kept = name === 'job' ? sql`type <> 'EXPORT'` : sql`true`;
+    const { rows } = await sql<Row>`
+      select ctid::text as place, ${sql.join([...keys, ...columns])} from ${sql.table(name)}
+        where tenant = ${tenant} and ${kept} and (${sql.join(candidates({ rows: words }, looked, []), sql` or `)})`.execute(
+      db,
+    );
+    for (const row of rows) {
+      const entityId = key.map((_column, index) => row[`key${index}`] ?? '').join('/');
+      const where = looked.filter((column) => {
+        const text = row[column] ?? '';
+        const isLeft = irreplaceable.includes(column);
+        return isIn(isLeft ? text : replaceInJson(text, erasing, isPerson(name, column, row)), words);
+      });
+      found.push(...where.map((column) => ({ entity: name, entityId, where: column })));
+    }
+  }
+  return found;
+}
+
+/** Whether a text as a whole is the name or the id of a person. */
+function isPerson(table: string, column: string, row: Row): boolean {
+  // Sums are by agents and models, too.
+  if (table === 'call_sum') return column === 'name' && /^(?:client|user)$/.test(row.key0 ?? '');
+  return personColumns.has(`${table}.${column}`);
+}
+
+const personColumns: ReadonlySet<string> = new Set([
+  'access_event.name',
+  'access_event.subject',
+  'access_key.subject',
+  'call_record.client',
+  'call_record.end_user',
+]);
+
 async function eraseInTable(
   erasing: ErasingTexts,
   table: TenantTable,
@@ -127,7 +174,11 @@ async function eraseInTable(
 }
 
 /** Conditions on rows that may have the subject: a needle in a text, or a sealed value. */
-function candidates({ rows: { needles } }: ErasingTexts, looked: readonly string[], sealed: readonly string[]) {
+function candidates(
+  { rows: { needles } }: Pick<ErasingTexts, 'rows'>,
+  looked: readonly string[],
+  sealed: readonly string[],
+) {
   const patterns = likePatterns(needles);
   return [
     ...looked.map((column) => sql`${sql.ref(column)}::text like any (${patterns}::text[])`),
@@ -137,8 +188,9 @@ function candidates({ rows: { needles } }: ErasingTexts, looked: readonly string
 
 /** What an erasure does with a row; undefined without the subject. */
 function touchedIn(erasing: ErasingTexts, { name: table, key }: TenantTable, row: Row): TouchedRow | undefined {
-  const hasIt = (column: string) => row[column] != null && isIn(row[column], erasing);
+  const hasIt = (column: string) => row[column] != null && isIn(row[column], erasing, isPerson(table, column, row));
   const isRowOf = (column: string) => row[column] != null && isIn(row[column], erasing.rows);
+  const isInClear = (column: string) => row[column] != null && isIn(row[column], asWords(erasing));
   const sealed = openedOf(erasing, table, row);
   const gone = [
     ...columnsWith(table, 'row').filter(isRowOf),
@@ -146,7 +198,7 @@ function touchedIn(erasing: ErasingTexts, { name: table, key }: TenantTable, row
   ];
   const texts = columnsWith(table, 'text').filter(hasIt);
   const beside = texts.length > 0 ? columnsWith(table, 'with') : [];
-  const changed = [...texts, ...columnsWith(table, 'clear').filter(hasIt), ...beside];
+  const changed = [...texts, ...columnsWith(table, 'clear').filter(isInClear), ...beside];
   const columns = gone.length > 0 ? gone : changed;
   if (columns.length === 0) return undefined;
   const id = key.map((_column, index) => row[`key${index}`] ?? '');
@@ -166,7 +218,9 @@ async function eraseRow(
   }
   const isCleared = new Set([...columnsWith(table, 'clear'), ...columnsWith(table, 'with')]);
   const assigned = columns.map((column) => {
-    const value = isCleared.has(column) ? null : replaceInJson(row[column] ?? '', erasing);
+    const value = isCleared.has(column)
+      ? null
+      : replaceInJson(row[column] ?? '', erasing, isPerson(table, column, row));
     return sql`${sql.ref(column)} = ${value}${sql.raw(castOf(table, column))}`;
   });
   await sql`update ${sql.table(table)} set ${sql.join(assigned)} where ${isHere}`.execute(transaction);

@@ -18,7 +18,14 @@ import { type CompiledRules, compileRules } from '../../recording/mapping/apply-
 import type { Place } from '../entries/entry-store.ts';
 import { foldHistory } from '../upkeep/fold.ts';
 import { countEntries, type Erasing, erasePortion, type FoundEntry, readPortion } from './erase-portion.ts';
-import { type ErasingTexts, eraseTexts, eraseWhole, findKeptIds, type TouchedRow } from './erase-texts.ts';
+import {
+  type ErasingTexts,
+  eraseTexts,
+  eraseWhole,
+  findKeptIds,
+  findMentions,
+  type TouchedRow,
+} from './erase-texts.ts';
 import { announceErasure, endErasure, insertErasure, listUntold, type UntoldSubscription } from './erasure-store.ts';
 import { countSameName, findActors, findIdsBeside, findRecorders, findUnfinished, newSubject } from './find-subject.ts';
 import { findContexts, findOwnEntries, type Leftover } from './own-entries.ts';
@@ -57,7 +64,7 @@ export interface ErasedCounts {
   readonly rows: Readonly<Record<string, number>>;
   /** Subscriptions to notify by other means, after an erasure. */
   readonly untold?: readonly UntoldSubscription[];
-  /** Ids and paths that name the subject and stay. */
+  /** Ids and paths that name the subject and stay, and texts with a word that may not be the person. */
   readonly left?: readonly Leftover[];
   /** Of a person by an id: how many entries are by the same names without the id, or with another one. They stay. */
   readonly sameName?: number | undefined;
@@ -119,7 +126,7 @@ export async function findSubject(
   documents.forEach(onFound);
   const texts = textsOf(options, sealed);
   const rows = sumOf(await eraseTexts(texts, onFound), await eraseWhole(texts, true));
-  const left = await findLeftovers(texts, searched.leftovers);
+  const left = await withMentions(texts, await findLeftovers(texts, searched.leftovers), searched.mentions);
   return { erasure: undefined, entries, rows, left, ...(await stayingOf(options, sealed)) };
 }
 
@@ -148,14 +155,20 @@ async function stayingOf({ db, tenant }: EraseOptions, sealed: SealedSubject) {
 async function searchHistory({ db, tenant }: EraseOptions, sealed: SealedSubject) {
   await foldHistory(db, tenant);
   const [recorders, actors] = [await findRecorders(db, tenant, sealed), await findActors(db, tenant, sealed)];
-  const { places, leftovers } = await findOwnEntries(db, tenant, sealed);
-  const searched = { ...sealed, tenant, recorders, actors, own: places, leftovers };
+  const { places, ...found } = await findOwnEntries(db, tenant, sealed);
+  const searched = { ...sealed, tenant, recorders, actors, own: places, ...found };
   return { searched, entries: await countEntries(db, searched) };
 }
 
 async function findLeftovers(texts: ErasingTexts, inHistory: readonly Leftover[]): Promise<readonly Leftover[]> {
   const found = [...inHistory, ...(await findKeptIds(texts))];
   return [...new Map(found.map((leftover) => [JSON.stringify(leftover), leftover])).values()];
+}
+
+/** What stays: what would stop an erasure, and words that may not be the person, which do not. */
+async function withMentions(texts: ErasingTexts, left: readonly Leftover[], inHistory: readonly Leftover[]) {
+  const all = [...left, ...inHistory, ...(await findMentions(texts))];
+  return [...new Map(all.map((leftover) => [JSON.stringify(leftover), leftover])).values()];
 }
 
 /** Leftovers that a message lists. */
@@ -197,7 +210,10 @@ export async function eraseSubject(options: EraseOptions): Promise<ErasedCounts>
       Object.keys(rows).length > 0 ||
       searched.actors.left.length > 0 ||
       (await contextsOf(options, sealed).next()).done !== true;
-    if (!isFound) return { erasure: undefined, entries, rows, left, ...(await stayingOf(options, sealed)) };
+    if (!isFound) {
+      const stays = await withMentions(texts, left, searched.mentions);
+      return { erasure: undefined, entries, rows, left: stays, ...(await stayingOf(options, sealed)) };
+    }
   }
   const key = await takeErasureKey(db, sealer);
   const sealedBefore = unfinished === undefined ? await readTreeSize(db, tenant) : 0;
@@ -217,6 +233,7 @@ export async function eraseSubject(options: EraseOptions): Promise<ErasedCounts>
   let isRecorded = true;
   let rows: Record<string, number> = {};
   let left: readonly Leftover[] = [];
+  let mentioned: readonly Leftover[] = [];
   for (let pass = 0; pass < maxPasses && isRecorded; pass += 1) {
     // Before the entries, because the entry of a later write quotes the object's previous text.
     rows = sumOf(rows, await eraseTexts(texts));
@@ -224,7 +241,7 @@ export async function eraseSubject(options: EraseOptions): Promise<ErasedCounts>
     await olderTransactionsEnded(db);
     await foldAll(db, tenant);
     const [recorders, actors] = [await findRecorders(db, tenant, sealed), await findActors(db, tenant, sealed)];
-    const { places: own, leftovers } = await findOwnEntries(db, tenant, sealed);
+    const { places: own, leftovers, mentions } = await findOwnEntries(db, tenant, sealed);
     const found = { ...erasing, recorders, actors };
     let erased = await erasePass(options, { ...found, own });
     for await (const only of contextsOf(options, sealed))
@@ -232,6 +249,7 @@ export async function eraseSubject(options: EraseOptions): Promise<ErasedCounts>
     // After the entries, whose proof includes the names in dictionaries.
     const renamed = await renameAll(db, { ...found, own: [] }, sealedBefore);
     left = await findLeftovers(texts, leftovers);
+    mentioned = mentions;
     isRecorded = erased > 0 || renamed;
   }
   rows = sumOf(rows, await eraseWhole(texts));
@@ -247,7 +265,8 @@ export async function eraseSubject(options: EraseOptions): Promise<ErasedCounts>
     return await endErasure(transaction, tenant, { erasure, now: now() });
   });
   const untold = await listUntold(db, tenant);
-  return { erasure, entries, rows, untold, left, ...(await stayingOf(options, sealed)) };
+  const stays = await withMentions(texts, left, mentioned);
+  return { erasure, entries, rows, untold, left: stays, ...(await stayingOf(options, sealed)) };
 }
 
 function sumOf(a: Record<string, number>, b: Record<string, number>): Record<string, number> {
@@ -294,13 +313,14 @@ async function erasePass(options: EraseOptions, erasing: Erasing): Promise<numbe
 }
 
 function textsOf({ db, sealer, tenant }: EraseOptions, sealed: SealedSubject): ErasingTexts {
-  const { subject, needles, numbers, replacement } = sealed;
+  const { subject, needles, numbers, anywhere, replacement } = sealed;
   return {
     db,
     sealer,
     tenant,
     needles,
     numbers,
+    anywhere,
     replacement,
     rows: withNumbers(sealed),
     document: 'entity' in subject ? subject : undefined,

@@ -54,13 +54,20 @@ export async function newSubject({ db, tenant, subject }: Omit<Searched, 'sealer
       where tenant = ${tenant} and recorder = any (${int8Array(recorders)}::bigint[]) and subject is not null`.execute(
     db,
   );
+  const ids = 'actorId' in subject ? [subject.actorId, ...rows.map(({ known }) => known)] : undefined;
   return {
     subject,
     replacement,
+    anywhere: ids?.filter(isDistinctive),
     needles: [...new Set([...needles, ...rows.map(({ known }) => known).filter((known) => !numbers?.includes(known))])],
     numbers,
     names: names?.map(({ name }) => name),
   };
+}
+
+/** Whether an id is no word of a language, such as `create`, nor a number. */
+function isDistinctive(id: string): boolean {
+  return /[\d@]/.test(id) && !/^\d+$/.test(id);
 }
 
 async function namesOfDocument(db: Database, tenant: string, of: { entity: string; entityId: string }) {

@@ -1,12 +1,13 @@
 import { sql } from 'kysely';
 import { entriesOf } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
+import { compactText } from '../../core/json/text.ts';
 import { keysOfPath } from '../../core/path-pattern.ts';
 import { int8Array } from '../../postgres/binary-arrays.ts';
 import type { Database } from '../../postgres/database.ts';
 import { ownEntities } from '../../recording/change.ts';
 import type { Place } from '../entries/entry-store.ts';
-import { identifying, isIn, likePatterns, withNumbers } from './replace-in-text.ts';
+import { asWords, identifying, isIn, likePatterns, withNumbers } from './replace-in-text.ts';
 import { type ErasableEntry, hasPerson, rewriteEntry } from './rewrite-entry.ts';
 import type { SealedSubject } from './subject.ts';
 
@@ -14,17 +15,19 @@ import type { SealedSubject } from './subject.ts';
 const maxEntries = 100;
 const maxBytes = 8 * 1024 * 1024;
 
-/** An id or a path's name that contains the person and cannot be replaced. */
+/** An id or a path's name with the person that cannot be replaced, or a text with a word that may not be the person. */
 export interface Leftover {
   readonly entity: string;
   readonly entityId: string;
-  /** `id` or, for instance, `path contacts.Jane`. */
+  /** A column, or for instance `id`, `path contacts.Jane`, `value of q`. */
   readonly where: string;
 }
 
 interface OwnEntries {
   readonly places: readonly Place[];
   readonly leftovers: readonly Leftover[];
+  /** Names and values with a word that is a name or an id of a person by the id, which stay. */
+  readonly mentions: readonly Leftover[];
 }
 
 /**
@@ -34,6 +37,7 @@ interface OwnEntries {
 export async function findOwnEntries(db: Database, tenant: string, subject: SealedSubject): Promise<OwnEntries> {
   const places: Place[] = [];
   const leftovers = new Map<string, Leftover>();
+  const mentions = new Map<string, Leftover>();
   const candidates = await findCandidates(db, tenant, subject);
   for (let first = 0; first < candidates.length; ) {
     const portion = candidates.slice(first, first + maxEntries);
@@ -42,9 +46,28 @@ export async function findOwnEntries(db: Database, tenant: string, subject: Seal
     for (const entry of entries) {
       if (rewriteEntry(entry, subject, new Map()).erased !== '[]') places.push(entry);
       for (const leftover of leftoversOf(entry, subject)) leftovers.set(JSON.stringify(leftover), leftover);
+      for (const mention of mentionsIn(entry, subject)) mentions.set(JSON.stringify(mention), mention);
     }
   }
-  return { places: places.map(({ at, sequence }) => ({ at, sequence })), leftovers: [...leftovers.values()] };
+  return {
+    places: places.map(({ at, sequence }) => ({ at, sequence })),
+    leftovers: [...leftovers.values()],
+    mentions: [...mentions.values()],
+  };
+}
+
+function mentionsIn(entry: ErasableEntry, subject: SealedSubject): Leftover[] {
+  if (subject.anywhere === undefined) return [];
+  const words = asWords(subject);
+  const { entityId, name, paths } = rewriteEntry(entry, subject, new Map());
+  const members = entriesOf(parseJson(paths));
+  const where = [
+    ...(isIn(entityId, words) ? ['id'] : []),
+    ...(name !== null && isIn(name, words) ? ['name'] : []),
+    ...members.filter(([path]) => keysOfPath(path).some((key) => isIn(key, words))).map(([path]) => `path ${path}`),
+    ...members.filter(([, sides]) => isIn(compactText(sides), words)).map(([path]) => `value of ${path}`),
+  ];
+  return where.map((place) => ({ entity: entry.entity, entityId: entry.entityId, where: place }));
 }
 
 function leftoversOf({ entity, entityId, paths }: ErasableEntry, subject: SealedSubject): Leftover[] {

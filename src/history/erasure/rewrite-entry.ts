@@ -4,7 +4,7 @@ import type { JsonNode } from '../../core/json/tape.ts';
 import { compactText } from '../../core/json/text.ts';
 import { keysOfPath } from '../../core/path-pattern.ts';
 import { applyRulesAt, type CompiledRules } from '../../recording/mapping/apply-rules.ts';
-import { isIn, replaceInText } from './replace-in-text.ts';
+import { isIn, isPersonMember, replaceInText } from './replace-in-text.ts';
 import type { SealedSubject, Subject } from './subject.ts';
 
 /** The erasable parts of an entry. `related`, `paths`, `context` and `erased` are JSON texts. */
@@ -83,12 +83,16 @@ export function rewriteEntry(
   const isMeant = (keys: PathKeys, value: JsonNode) =>
     isOwn ||
     (named !== undefined && applyRulesAt(named, keys, value) !== compactText(value)) ||
-    (entry.isOfService && isIn(compactText(value), sealed));
+    (entry.isOfService && isIn(compactText(value), sealed, isPersonPath(keys)));
   const paths =
     isOwn || named !== undefined || entry.isOfService ? rewritePaths(entry.paths, isMeant, gone) : entry.paths;
   const isGone = entry.context !== null && (gone.size > 0 || isIn(entry.context, sealed));
   if (isGone) gone.add('context');
   return { entityId, name, related, paths, context: isGone ? null : entry.context, erased: textOf(gone) };
+}
+
+function isPersonPath(keys: PathKeys): boolean {
+  return isPersonMember(keys.at(-1) ?? '', keys.at(-2));
 }
 
 /** Notes which names and ids go: the dictionary of actors has them. */

@@ -41,8 +41,10 @@ export interface SealedSubject {
    * else has, or a document's id and names.
    */
   readonly needles: readonly string[];
-  /** The id of a person, if it is a number: see `Replacing`. */
+  /** The id of a person, if it is a number. */
   readonly numbers?: readonly string[] | undefined;
+  /** Ids of a person by the id that cannot be a common word: see `Replacing`. */
+  readonly anywhere?: readonly string[] | undefined;
   /** The names beside the id of a person. */
   readonly names?: readonly string[] | undefined;
 }

@@ -237,6 +237,44 @@ describe('a person by an id', () => {
     expect(await dump()).not.toMatch(/u-17|Jane Unique/);
   });
 
+  test.each([
+    ['create', 'Support'],
+    ['u-17', 'range'],
+  ])('words that are the id %s or the name %s stay where they are no person, and are listed', async (id, name) => {
+    await record([
+      { actor: name, actorId: id, entityId: 'o-0' },
+      { actor: 'Bob', actorId: 'u-1', entityId: name },
+    ]);
+    const put = async (of: string, json: { name: string; q: string }) => {
+      const answer = await server.call(`/changelog/${tenant}/views/${of}`, { token, method: 'PUT', json });
+      expect(answer.status, await answer.text()).toBeLessThan(300);
+    };
+    const others = { name, q: `entityId:"${name}" type:create path:${name} related.entityId:"${id}" entity:${id}` };
+    await put('v1', others);
+    await put('v2', { name: 'Mine', q: `actor:("${name}", Bob) actorId:${id} type:create` });
+    await foldHistory(db, tenant);
+    const left = [
+      { entity: 'saved_view', entityId: 'v1', where: 'document' },
+      { entity: 'annals-view', entityId: 'v1', where: 'value of q' },
+    ];
+    const counted = await findSubject(options(byId(id)), () => {});
+    expect(counted).toMatchObject({ left: expect.arrayContaining(left) });
+    const done = await eraseSubject(options(byId(id)));
+    expect(done).toMatchObject({ left: expect.arrayContaining(left) });
+    const view = async (of: string) =>
+      (await (await server.call(`/changelog/${tenant}/views/${of}`, { token })).json()) as { name: string; q: string };
+    expect(await view('v1')).toMatchObject(others);
+    expect((await view('v2')).q).toMatch(
+      /^actor:\("erased-[0-9a-f]{16}", Bob\) actorId:erased-[0-9a-f]{16} type:create$/,
+    );
+    for (const of of ['v1', 'v2']) {
+      const q = new URLSearchParams({ q: (await view(of)).q });
+      expect((await server.call(`/changelog/${tenant}/changelogs?${q}`, { token })).status).toBe(200);
+    }
+    expect((await shown('entity:order')).map(({ entityId }) => entityId)).toEqual(['o-0', name].sort());
+    expect(await eraseSubject(options(byId(id)))).toMatchObject({ erasure: undefined, rows: {} });
+  });
+
   test('an id that is a number is replaced in texts only where they say that it is such an id', async () => {
     await record([{ actor: 'Jane Unique', actorId: '1717' }]);
     const put = async (path: string, json: unknown, method = 'PUT') => {

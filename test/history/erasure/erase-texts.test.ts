@@ -37,6 +37,29 @@ test('in JSON, nested JSON strings are searched, and numbers keep their digits',
   expect(replaced.startsWith('{"n":1.50,')).toBe(true);
 });
 
+test.each([
+  ['actor:Support entity:Support', 'actor:X entity:Support'],
+  ['entityId:"Support" onBehalfOf:"Support"', 'entityId:"Support" onBehalfOf:"X"'],
+  ['actor:"Support Team" actor:Support Team', 'actor:"Support Team" actor:Support Team'],
+  ['actor:(Bob, "a, b (c)", Support, "Support") type:create', 'actor:(Bob, "a, b (c)", X, "X") type:create'],
+  ['(actorId:create OR context."user-id":create) type:create', '(actorId:X OR context."user-id":X) type:create'],
+  ['type:(create, delete) path:create related.entityId:create', 'type:(create, delete) path:create related.entityId:create'],
+  ['actorId:u-17 entityId:u-17 path:(a, u-17) related.entityId:"u-17"', 'actorId:X entityId:u-17 path:(a, u-17) related.entityId:"u-17"'],
+  ['related:elemMatch(entity:customer entityId:u-17) context.owner:u-17', 'related:elemMatch(entity:customer entityId:u-17) context.owner:X'],
+  ['by u-17, not u-171, for Support to create', 'by X, not u-171, for Support to create'],
+  ['q=\n"actor:Support", {"entityId":"u-17","onBehalfOf":{"name":"Support"}}', 'q=\n"actor:X", {"entityId":"u-17","onBehalfOf":{"name":"X"}}'],
+  ['actorId:1717 entityId:1717 1717', 'actorId:X entityId:1717 1717'],
+])('of a person by the id, %j becomes %j', (text, expected) => {
+  const replacing = { needles: ['u-17', 'create', 'Support'], numbers: ['1717'], anywhere: ['u-17'], replacement: 'X' };
+  expect(replaceInText(text, replacing)).toBe(expected);
+  // As a member of a document, and of one within it.
+  const within = { q: text, type: 'create', entityId: 'u-17', name: 'Support', actor: 'Support', create: [{ user: { id: '1717' } }] };
+  const become = { ...within, q: expected, actor: 'X', create: [{ user: { id: 'X' } }] };
+  expect(JSON.parse(replaceInJson(JSON.stringify(within), replacing))).toEqual(become);
+  const outer = JSON.parse(replaceInJson(JSON.stringify({ input: JSON.stringify(within) }), replacing));
+  expect(JSON.parse(outer.input)).toEqual(become);
+}); // biome-ignore format: a line for each
+
 async function dumpOf(of: string): Promise<string[]> {
   const found: string[] = [];
   for (const table of Object.keys(places)) {
