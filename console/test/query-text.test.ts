@@ -75,6 +75,23 @@ test('a click adds a value, takes it away again, and leaves the rest of the quer
   expect(chosenValues(q, 'type')).toEqual([]);
 });
 
+test.each([
+  ['actorId:exists', 'actorId', 'u-17', 'actorId:(exists, u-17)'],
+  ['actorId:(exists, u-17)', 'actorId', 'u-17', 'actorId:exists'],
+  ['onBehalfOf:(Acme, missing)', 'onBehalfOf', 'missing', 'onBehalfOf:(Acme, missing, "missing")'],
+  ['correlationId:("missing", missing)', 'correlationId', 'missing', 'correlationId:missing'],
+  ['context."user-agent":missing', 'context."user-agent"', 'curl/8', 'context."user-agent":(missing, curl/8)'],
+  ['actor:missing', 'actor', 'Ada', 'actor:("missing", Ada)'],
+])('in %s a click on %s %s leaves conditions as they are', (q, field, value, expected) => {
+  expect(toggleValue(q, field, value)).toBe(expected);
+});
+
+test('conditions are no values', () => {
+  expect(chosenValues('actorId:exists', 'actorId')).toEqual([]);
+  expect(chosenValues('onBehalfOfId:(c-1, missing, "exists")', 'onBehalfOfId')).toEqual(['c-1', 'exists']);
+  expect(chosenValues('actor:(exists, missing)', 'actor')).toEqual(['exists', 'missing']);
+});
+
 test('values in quotes, escapes and lists are read as the texts that they mean', () => {
   const values = (q: string) => valuesOf(q, topTerms(q)[0] ?? { field: '', start: 0, valueStart: 0, end: 0, depth: 0 });
   expect(values('entityId:P\\*1')).toEqual(['P*1']);

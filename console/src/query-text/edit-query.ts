@@ -20,22 +20,44 @@ export function withoutTerm(q: string, term: Term): string {
   return without(q, gone);
 }
 
+/** Fields that an entry may lack, where bare `exists` and `missing` are conditions. */
+const optionalField = /^(?:actorId|onBehalfOf|onBehalfOfId|correlationId|context\..+)$/;
+
+/** A text that a term compares its field with, or one of these conditions. */
+interface TermItem {
+  readonly text: string;
+  readonly isCondition: boolean;
+}
+
 /**
  * The texts that a term compares its field with; undefined where it has a pattern, a range or a group.
  *
  * @example
  * valuesOf('type:(create, delete)', term); // ['create', 'delete']
+ * valuesOf('actorId:(u-17, missing)', term); // ['u-17']
  */
-export function valuesOf(q: string, { valueStart, end }: Term): string[] | undefined {
+export function valuesOf(q: string, term: Term): string[] | undefined {
+  return itemsOf(q, term)?.flatMap(({ text, isCondition }) => (isCondition ? [] : [text]));
+}
+
+function itemsOf(q: string, { field, valueStart, end }: Term): TermItem[] | undefined {
   const written = q.slice(valueStart, end);
   const { tokens } = scanQuery(q);
   const inside = tokens.filter((token) => token.start >= valueStart && token.end <= end);
   const values = inside.filter(({ kind }) => kind === 'value' || kind === 'quoted');
   if (written.startsWith('<') || written.startsWith('>') || /^\([<>]/.test(written)) return undefined;
-  const texts = values.map(({ kind, start, end: stop }) => plainText(kind, q.slice(start, stop)));
+  const items = values.flatMap(({ kind, start, end: stop }): TermItem[] => {
+    const text = plainText(kind, q.slice(start, stop));
+    if (text === undefined) return [];
+    return [{ text, isCondition: kind === 'value' && optionalField.test(field) && isConditionWord(text) }];
+  });
   const marksFit = inside.every(({ kind }) => kind === 'value' || kind === 'quoted' || kind === 'mark');
-  if (!marksFit || texts.length === 0 || written.startsWith('~')) return undefined;
-  return texts.every((text) => text !== undefined) ? texts : undefined;
+  if (!marksFit || values.length === 0 || written.startsWith('~')) return undefined;
+  return items.length === values.length ? items : undefined;
+}
+
+function isConditionWord(text: string): boolean {
+  return text === 'exists' || text === 'missing';
 }
 
 function plainText(kind: string, written: string): string | undefined {
@@ -46,9 +68,13 @@ function plainText(kind: string, written: string): string | undefined {
 
 /** The texts that the top terms of a field ask for, or undefined where they ask for something else. */
 export function chosenValues(q: string, field: string): string[] | undefined {
+  return chosenItems(q, field)?.flatMap(({ text, isCondition }) => (isCondition ? [] : [text]));
+}
+
+function chosenItems(q: string, field: string): TermItem[] | undefined {
   const terms = topTerms(q).filter((term) => term.field === field);
   if (terms.length !== 1 || terms[0] === undefined) return terms.length === 0 ? [] : undefined;
-  return valuesOf(q, terms[0]);
+  return itemsOf(q, terms[0]);
 }
 
 /** The query with exactly these values of a field; with none, without the field. */
@@ -67,10 +93,14 @@ function withWritten(q: string, field: string, values: readonly string[]): strin
   return tidy(`${rest.slice(0, first.start)}${written} ${rest.slice(first.end).trimStart()}`);
 }
 
-/** Adds a value to those of its field, or takes it away. A pattern of that field gives way to the value. */
+/**
+ * Adds a value to those of its field, or takes it away; conditions stay. A pattern of that field gives way to the value.
+ */
 export function toggleValue(q: string, field: string, value: string): string {
-  const chosen = chosenValues(q, field) ?? [];
-  return withValues(q, field, chosen.includes(value) ? chosen.filter((item) => item !== value) : [...chosen, value]);
+  const chosen = chosenItems(q, field) ?? [];
+  const rest = chosen.filter(({ text, isCondition }) => isCondition || text !== value);
+  const written = rest.map(({ text, isCondition }) => (isCondition ? text : writtenText(text)));
+  return withWritten(q, field, rest.length < chosen.length ? written : [...written, writtenText(value)]);
 }
 
 /**
@@ -203,7 +233,7 @@ export function writtenPath(name: string): string {
  * writtenText('missing'); // "missing"
  */
 export function writtenText(text: string): string {
-  return text === 'exists' || text === 'missing' ? quoted(text) : writtenValue(text);
+  return isConditionWord(text) ? quoted(text) : writtenValue(text);
 }
 
 /** Texts that without quotes would be another value, or a condition. */
