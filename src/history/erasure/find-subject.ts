@@ -15,9 +15,6 @@ interface Searched {
   readonly subject: Subject;
 }
 
-/** Names of a document or a person that are searched in addition to the id. */
-const maxNames = 100;
-
 /** An erasure of the same subject that was interrupted. */
 export async function findUnfinished({ db, sealer, tenant, subject }: Searched) {
   for (const stored of await listErasures(db, tenant, { limit: 1_000 })) {
@@ -74,8 +71,9 @@ async function namesOfDocument(db: Database, tenant: string, of: { entity: strin
   const document = uuidArray([hashOf(of.entityId)]);
   const { rows } = await sql<{ name: string }>`
     select distinct e.name from change_entry e join change_kind k on k.tenant = ${tenant} and k.kind = e.kind
-      where e.tenant = ${tenant} and e.document = any (${document}::uuid[]) and k.entity = ${of.entity} and e.name is not null
-      limit ${maxNames}::integer`.execute(db);
+      where e.tenant = ${tenant} and e.document = any (${document}::uuid[]) and k.entity = ${of.entity} and e.name is not null`.execute(
+    db,
+  );
   return rows.map(({ name }) => name);
 }
 
@@ -90,7 +88,7 @@ async function namesBeside(db: Database, tenant: string, id: string): Promise<{ 
     select p.name, exists (select from people o where o.name = p.name and o.id is distinct from ${id}) as "isShared"
       from people p
       where p.id = ${id} and p.name <> ${unknownActor} and p.name !~ '^erased-[0-9a-f]{16}$'
-      order by p.name limit ${maxNames}::integer`.execute(db);
+      order by p.name`.execute(db);
   return rows;
 }
 
@@ -168,7 +166,7 @@ export async function findIdsBeside(db: Connection, tenant: string, sealed: Seal
       select a.behalf_id from change_actor a
         where a.tenant = ${tenant} and a.actor = any (${int8Array(behalfNames)}::bigint[])
     ) beside
-      where id !~ '^erased-[0-9a-f]{16}$' order by id limit ${maxNames}::integer`.execute(db);
+      where id !~ '^erased-[0-9a-f]{16}$' order by id`.execute(db);
   return rows.map(({ id }) => id);
 }
 

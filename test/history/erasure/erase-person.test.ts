@@ -237,6 +237,33 @@ describe('a person by an id', () => {
     expect(await dump()).not.toMatch(/u-17|Jane Unique/);
   });
 
+  test('a person with more than a hundred names loses all, and entries by any of them without the id are counted', async () => {
+    const names = Array.from({ length: 230 }, (_none, i) => `Jane ${String(i).padStart(3, '0')} Doe`);
+    await record([
+      ...names.map((actor) => ({ actor, actorId: 'u-17' })),
+      ...names.map((actor) => ({ actor, actorId: 'u-18' })).slice(0, 115),
+      { actor: 'Jane 114 Doe' },
+    ]);
+    const q = `actor:(${names
+      .slice(110, 140)
+      .map((name) => `"${name}"`)
+      .join(', ')})`;
+    const put = await server.call(`/changelog/${tenant}/views/v1`, { token, method: 'PUT', json: { name: 'All', q } });
+    expect(put.status).toBeLessThan(300);
+    expect(await findSubject(options(byId('u-17')), () => {})).toMatchObject({ sameName: 116 });
+    expect(await eraseSubject(options(byId('u-17')))).toMatchObject({ sameName: 116 });
+    const view = (await (await server.call(`/changelog/${tenant}/views/v1`, { token })).json()) as { q: string };
+    expect(view.q.match(/Jane \d+ Doe/g)).toEqual(names.slice(110, 115));
+    const left = (await dump()).match(/Jane \d+ Doe/g);
+    expect(new Set(left)).toEqual(new Set(names.slice(0, 115)));
+  });
+
+  test('by the name, all ids beside it are listed', async () => {
+    await record(Array.from({ length: 130 }, (_none, i) => ({ actor: 'Jane Doe', actorId: `u-${i}` })));
+    const { ids } = await findSubject(options({ actor: 'Jane Doe', paths: [] }), () => {});
+    expect(ids).toHaveLength(130);
+  });
+
   test.each([
     ['create', 'Support'],
     ['u-17', 'range'],
