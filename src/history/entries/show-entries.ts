@@ -45,15 +45,34 @@ async function permittedOf(rows: readonly EntryRow[], { hide, actors, correlatio
   return rows.map((row, index) => {
     const { correlationId, ...shown } = withShownActors(row, actors);
     const sealed = correlationId == null ? undefined : correlations?.seal(correlationId);
-    return { ...shown, ...(sealed !== undefined && { correlationId: sealed }), paths: paths[index] ?? '{}' };
+    const erased = withoutParts(row.erased, unseenParts(actors));
+    return { ...shown, erased, ...(sealed !== undefined && { correlationId: sealed }), paths: paths[index] ?? '{}' };
   });
+}
+
+/** Of `erased`: the parts that a restricted reader does not see. */
+export function unseenParts(actors: ShownActors): readonly string[] {
+  return ['context', 'recordedBy', ...unseenPartsOfActors(actors)];
+}
+
+function unseenPartsOfActors(actors: ShownActors): string[] {
+  if (actors === 'all') return [];
+  return [...(actors ? [] : ['actor']), 'actorId', 'onBehalfOf', 'onBehalfOf.name'];
+}
+
+function withoutParts(erased: string | null | undefined, unseen: readonly string[]): string | null {
+  if (erased == null) return null;
+  const parts: readonly string[] = JSON.parse(erased);
+  const seen = parts.filter((part) => !unseen.includes(part));
+  return seen.length === 0 ? null : JSON.stringify(seen);
 }
 
 /** An entry with what the reader sees of who made it. */
 export function withShownActors(row: EntryRow, actors: ShownActors): EntryRow {
   if (actors === 'all') return row;
   const { actor, actorId: _id, onBehalfOfName: _name, onBehalfOfId: _behalf, correlationId: _group, ...rest } = row;
-  return actors && actor !== undefined ? { ...rest, actor } : rest;
+  const shown = { ...rest, erased: withoutParts(row.erased, unseenPartsOfActors(actors)) };
+  return actors && actor !== undefined ? { ...shown, actor } : shown;
 }
 
 /** Only a text that is longer than the limit can have a value that is. */

@@ -3,6 +3,7 @@ import type { ExportFormat, ExportSnapshot } from '../../core/export-history.ts'
 import type { ShownActors } from '../../core/written-restriction.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { correlationColumn, type Place, recordedByColumn } from '../entries/entry-store.ts';
+import { unseenParts } from '../entries/show-entries.ts';
 import type { Search } from '../search/search.ts';
 import { found, runSearch } from '../search/search-store.ts';
 
@@ -47,8 +48,16 @@ interface LineParts {
   readonly end: RawBuilder<unknown>;
 }
 
+/** The list of erased parts without those that the reader does not see; null for none. */
+const erasedParts = (unseen: readonly string[]) =>
+  unseen.length === 0
+    ? sql`e.erased`
+    : sql`(select '[' || string_agg(to_json(part)::text, ',' order by place) || ']'
+        from json_array_elements_text(e.erased::json) with ordinality as of (part, place)
+        where part <> all (${unseen}::text[]))`;
+
 // The same texts as the endpoint's. The database writes the lines, so that this work blocks no other request.
-const ndjsonLine = (circumstances: RawBuilder<unknown>, actors: ShownActors): LineParts => ({
+const ndjsonLine = (circumstances: RawBuilder<unknown>, actors: ShownActors, unseen: readonly string[]): LineParts => ({
   before: sql`
   '{"at":"' || ${at} || '","type":"' || k.type || '","entity":' || to_json(k.entity)::text
     || ',"entityId":' || to_json(e.entity_id)::text || coalesce(',"name":' || to_json(e.name)::text, '') || ',"paths":'`,
@@ -57,7 +66,7 @@ const ndjsonLine = (circumstances: RawBuilder<unknown>, actors: ShownActors): Li
     || ${actors ? sql`',"actor":' || to_json(a.name)::text` : nothing}${actors === 'all' ? sql` || ${ndjsonWho}` : sql``}`,
   correlation: actors === 'all' ? ndjsonCorrelation : nothing,
   end: sql`',"related":' || coalesce(e.related, '[]') || ${circumstances}
-    || coalesce(',"erased":' || e.erased, '') || E'}\n'`,
+    || coalesce(',"erased":' || ${erasedParts(unseen)}, '') || E'}\n'`,
 });
 
 const csvLine = (circumstances: RawBuilder<unknown>, actors: ShownActors): LineParts => ({
@@ -87,7 +96,7 @@ interface LineOptions {
   format: ExportFormat;
   withContext: boolean | undefined;
   inParts: boolean;
-  /** Default: all, in plain. */
+  /** Of a restricted reader; otherwise undefined: everything. */
   actors: ShownActors | undefined;
   /** Continues after the place that an earlier attempt reached. */
   resume?: (ExportSnapshot & { after: Place }) | undefined;
@@ -97,7 +106,7 @@ interface LineOptions {
 export async function openLines(
   transaction: DatabaseTransaction,
   search: Search,
-  { format, withContext = false, inParts, actors = 'all', resume }: LineOptions,
+  { format, withContext = false, inParts, actors: ofRestricted, resume }: LineOptions,
 ): Promise<void> {
   // The export needs lines as the database finds them, not after it has found and sorted all of them.
   await sql`set local enable_sort = off`.execute(transaction);
@@ -108,10 +117,12 @@ export async function openLines(
       : sql`(e.at, e.sequence) < (${resume.after.at}::bigint, ${resume.after.sequence}::bigint)
           and (e.recorded is null or e.recorded_on is distinct from ${resume.placement}::xid8
             or pg_visible_in_snapshot(e.recorded, ${resume.snapshot}::pg_snapshot))`;
+  const actors = ofRestricted ?? 'all';
+  const unseen = ofRestricted === undefined ? [] : unseenParts(ofRestricted);
   const parts =
     format === 'CSV'
       ? csvLine(withContext ? csvCircumstances : nothing, actors)
-      : ndjsonLine(withContext ? ndjsonCircumstances : nothing, actors);
+      : ndjsonLine(withContext ? ndjsonCircumstances : nothing, actors, unseen);
   const declaration = sql`
     declare export_lines no scroll cursor for
       select ${inParts ? lineInParts(parts, actors === 'all') : wholeLine(parts)}, e.at, e.sequence

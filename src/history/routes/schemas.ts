@@ -89,7 +89,7 @@ export const ChangelogChangeItem = Type.Object(
     erased: Type.Optional(
       Type.Array(Type.String(), {
         description:
-          'What of the change was erased because a person asked for it: `actor`, `actorId`, `onBehalfOf`, `onBehalfOf.name`, `entityId`, `name`, `related`, `context`, `recordedBy`, or `paths.` and a path. The values at these paths are `[erased]`.',
+          'What of the change was erased because a person asked for it: `actor`, `actorId`, `onBehalfOf`, `onBehalfOf.name`, `entityId`, `name`, `related`, `context`, `recordedBy`, or `paths.` and a path. The values at these paths are `[erased]`. Restricted readers get the parts that they see.',
       }),
     ),
     ref: Type.Optional(
