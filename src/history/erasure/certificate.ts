@@ -145,7 +145,10 @@ async function entriesOf(db: Database, tenant: string, receipts: readonly number
   }));
 }
 
-function staying(isVacuumed: boolean, { sameName = 0, ids = [] }: ErasedCounts): { what: string; why: string }[] {
+function staying(
+  isVacuumed: boolean,
+  { sameName = 0, ids = [], correlated = 0 }: ErasedCounts,
+): { what: string; why: string }[] {
   return [
     {
       what: 'the entries, with their types, times, entity types, names of paths and counts',
@@ -166,6 +169,14 @@ function staying(isVacuumed: boolean, { sameName = 0, ids = [] }: ErasedCounts):
     ...(ids.length === 0
       ? []
       : [{ what: 'the ids beside the name', why: 'several people may have the name; an erasure of an id erases it' }]),
+    ...(correlated === 0
+      ? []
+      : [
+          {
+            what: `the correlation ids of ${correlated} entries, with the id or a name in them`,
+            why: 'entries belong together by them',
+          },
+        ]),
     ...(isVacuumed
       ? []
       : [

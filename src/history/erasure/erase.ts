@@ -27,7 +27,15 @@ import {
   type TouchedRow,
 } from './erase-texts.ts';
 import { announceErasure, endErasure, insertErasure, listUntold, type UntoldSubscription } from './erasure-store.ts';
-import { countSameName, findActors, findIdsBeside, findRecorders, findUnfinished, newSubject } from './find-subject.ts';
+import {
+  countCorrelated,
+  countSameName,
+  findActors,
+  findIdsBeside,
+  findRecorders,
+  findUnfinished,
+  newSubject,
+} from './find-subject.ts';
 import { findContexts, findOwnEntries, type Leftover } from './own-entries.ts';
 import { redactLateSealed } from './redact-late-sealed.ts';
 import { withNumbers } from './replace-in-text.ts';
@@ -70,6 +78,8 @@ export interface ErasedCounts {
   readonly sameName?: number | undefined;
   /** Of a person by a name: the ids beside the name, which stay. */
   readonly ids?: readonly string[] | undefined;
+  /** How many entries have an id or a name of the subject in their correlation id, which stays. */
+  readonly correlated?: number | undefined;
 }
 
 /** A document whose entries have the subject. */
@@ -145,11 +155,16 @@ async function* contextsOf({ db, tenant }: EraseOptions, sealed: SealedSubject):
   }
 }
 
-/** What stays of the subject because nothing says that it is of the same person. */
+/** What stays of the subject: what nothing says to be of the same person, and correlation ids. */
 async function stayingOf({ db, tenant }: EraseOptions, sealed: SealedSubject) {
   const sameName = await countSameName(db, tenant, sealed);
   const ids = await findIdsBeside(db, tenant, sealed);
-  return { ...(sameName !== undefined && { sameName }), ...(ids.length > 0 && { ids }) };
+  const correlated = await countCorrelated(db, tenant, sealed);
+  return {
+    ...(sameName !== undefined && { sameName }),
+    ...(ids.length > 0 && { ids }),
+    ...(correlated > 0 && { correlated }),
+  };
 }
 
 async function searchHistory({ db, tenant }: EraseOptions, sealed: SealedSubject) {

@@ -6,6 +6,7 @@ import { int8Array, uuidArray } from '../../postgres/binary-arrays.ts';
 import type { Connection, Database } from '../../postgres/database.ts';
 import { unknownActor } from '../../recording/mapping/who.ts';
 import { listErasures } from './erasure-store.ts';
+import { isIn, likePatterns } from './replace-in-text.ts';
 import { openSubject, type SealedSubject, type Subject, textOfSubject } from './subject.ts';
 
 interface Searched {
@@ -123,7 +124,7 @@ export async function findActors(
   { subject, replacement, needles }: Omit<SealedSubject, 'names'>,
 ): Promise<SubjectActors> {
   const rows = 'entity' in subject ? [] : await readActors(db, tenant, { subject, replacement, needles });
-  const numbersOf = (isIn: (row: ActorRow) => boolean) => rows.filter(isIn).map(({ actor }) => actor);
+  const numbersOf = (isMeant: (row: ActorRow) => boolean) => rows.filter(isMeant).map(({ actor }) => actor);
   return {
     names: numbersOf(({ isOfActor, isOfActorId }) => isOfActor && !isOfActorId),
     ids: numbersOf(({ isOfActorId }) => isOfActorId),
@@ -182,6 +183,20 @@ export async function countSameName(db: Connection, tenant: string, { subject, n
     db,
   );
   return rows[0]?.entries ?? 0;
+}
+
+const canonicalUuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** The number of entries with an id or a name of the subject in their correlation id, which stays. */
+export async function countCorrelated(db: Connection, tenant: string, sealed: SealedSubject): Promise<number> {
+  const { needles, numbers = [], names = [], replacement } = sealed;
+  const words = { needles: [...new Set([...needles, ...numbers, ...names])], replacement };
+  const { rows } = await sql<{ id: string; entries: number }>`
+    select coalesce(e.correlation::text, e.correlation_text) as id, count(*) as entries from change_entry e
+      where e.tenant = ${tenant} and (e.correlation_text like any (${likePatterns(words.needles)}::text[])
+        or e.correlation::text = any (${words.needles.filter((needle) => canonicalUuid.test(needle))}::text[]))
+      group by 1`.execute(db);
+  return rows.filter(({ id }) => isIn(id, words)).reduce((sum, { entries }) => sum + entries, 0);
 }
 
 /**

@@ -17,6 +17,10 @@ const tenant = ['none', 'the name of the tenant'] as const;
 const made = ['none', 'a number or a text that the service makes'] as const;
 const chosen = ['stop', 'an id, which a client may choose'] as const;
 const secret = ['none', 'a secret, or a hash of one'] as const;
+const correlated = [
+  'none',
+  'what a request or a transaction is known by; those with the name or id are counted',
+] as const;
 const asJson = ['text', 'the same as JSON, for filters'] as const;
 
 /** Every column of texts, bytes, JSON or UUIDs of every table. */
@@ -150,8 +154,8 @@ export const places: Readonly<Record<string, PlacesOfTable>> = {
     marks: ['none', 'names of paths'],
     context: ['entry', 'the circumstances of the change'],
     schema_version: ['none', 'a version of a format'],
-    correlation: made,
-    correlation_text: ['none', 'what a request or a transaction is known by'],
+    correlation: correlated,
+    correlation_text: correlated,
     erased: ['none', 'what of the entry was erased, without values'],
   },
   change_erased_document: { tenant, document: ['none', 'a hash under the key of the installation'] },

@@ -258,6 +258,25 @@ describe('a person by an id', () => {
     expect(new Set(left)).toEqual(new Set(names.slice(0, 115)));
   });
 
+  test('entries with the id or a name in their correlation id are counted, and keep it', async () => {
+    const id = '0190c9a4-7d5e-7c3a-9b1f-3f2a1c0d9e8f';
+    const of = (correlationId: string) => ({ actor: 'Bob', actorId: 'u-1', correlationId });
+    await record([
+      { ...jane, actorId: id, correlationId: `login:${id}` },
+      of(id),
+      of('import of Jane Doe'),
+      of(`${id}0`),
+      of('other'),
+      { actor: 'Bob' },
+    ]);
+    expect(await findSubject(options(byId(id)), () => {})).toMatchObject({ correlated: 3 });
+    expect(await eraseSubject(options(byId(id)))).toMatchObject({ entries: 1, correlated: 3 });
+    expect(await shown(`correlationId:"${id}"`)).toMatchObject([{ entityId: 'o-1' }]);
+    const byName = await findSubject(options({ actor: 'Jane Doe', paths: [] }), () => {});
+    expect(byName).toMatchObject({ entries: 0, correlated: 1 });
+    expect(await findSubject(options(byId('u-2')), () => {})).not.toHaveProperty('correlated');
+  });
+
   test('by the name, all ids beside it are listed', async () => {
     await record(Array.from({ length: 130 }, (_none, i) => ({ actor: 'Jane Doe', actorId: `u-${i}` })));
     const { ids } = await findSubject(options({ actor: 'Jane Doe', paths: [] }), () => {});
@@ -399,7 +418,7 @@ describe('a person by an id', () => {
 });
 
 test('a certificate says whom it is for, what was erased and which entries by the name stay', async () => {
-  await record([jane, { actor: 'Jane Doe' }]);
+  await record([jane, { actor: 'Jane Doe', correlationId: 'login u-17' }]);
   await seal();
   const file = join(temporaryFolder(), 'certificate');
   const environment = {
@@ -417,6 +436,7 @@ test('a certificate says whom it is for, what was erased and which entries by th
     erasures: [{ entries: 1, history: [{ entity: 'order', entries: 1, erased: ['actor', 'actorId', 'context'] }] }],
   });
   expect(JSON.stringify(body.stays)).toContain('1 entries by the same name without the id, or with another');
+  expect(JSON.stringify(body.stays)).toContain('the correlation ids of 1 entries, with the id or a name in them');
 });
 
 describe('a person by the name', () => {
