@@ -4,7 +4,7 @@ import { traceHeaders } from '../../core/trace.ts';
 import { type BoundedResponse, HttpClient, retryAfterOf } from '../../outbound/http-client.ts';
 import { lineOfChange } from '../../recording/mapping/import-line.ts';
 import { RefusedChangesError, type SourceChange } from '../../recording/mapping/record-mapped.ts';
-import { relayHeader } from '../relay-header.ts';
+import { relayHeader, relayHeaderOf } from '../relay-header.ts';
 import type { SourceLog } from '../source-log.ts';
 
 /** Records changes of the outbox, in one transaction. Idempotent. */
@@ -30,7 +30,7 @@ export function recordOverHttp({ target, strict, log }: HttpRecording): RecordRe
   async function send(lines: readonly Line[]): Promise<void> {
     const result = await client.send(
       lines.map(({ text }) => text),
-      { strict },
+      { strict, derived: lines.map(({ isDerived }) => isDerived === true) },
     );
     if (result.kind === 'refused') throw new RefusedChangesError(result.message, {});
     if (result.kind === 'taken') {
@@ -79,6 +79,8 @@ export function recordOverHttp({ target, strict, log }: HttpRecording): RecordRe
 interface Line {
   readonly text: string;
   readonly position: string;
+  /** Whether the relay derived its correlation id. */
+  readonly isDerived?: boolean;
   /** Why it will be rejected, if known. */
   readonly reason?: string | undefined;
   /** Sent instead if it is too large: the recorder rejects it and stores its position. */
@@ -95,7 +97,8 @@ function lineOf({ mapped, position, content }: SourceChange, tenant: string, str
   }
   if (mapped.tenant !== tenant) throw new Error('a relay to a recorder records for one tenant');
   const id = `annals:relay:${Buffer.from(mapped.change.identity).toString('hex')}`;
-  return { text: lineOfChange(mapped.change, content(), id), position, stub };
+  const isDerived = mapped.change.derived?.correlationId === true;
+  return { text: lineOfChange(mapped.change, content(), id), position, isDerived, stub };
 }
 
 /** A recorder, and the tenant and client to record as. */
@@ -158,7 +161,11 @@ export class RecorderClient {
     this.#authorization = `Basic ${Buffer.from(pair).toString('base64')}`;
   }
 
-  async send(lines: readonly string[], { strict }: { strict: boolean }): Promise<SendResult> {
+  /** `derived`: of which lines the relay derived the correlation id. Default: none. */
+  async send(
+    lines: readonly string[],
+    { strict, derived = [] }: { strict: boolean; derived?: readonly boolean[] },
+  ): Promise<SendResult> {
     if (!this.#isChecked) await this.#checkScopes();
     this.#isChecked = true;
     const { tenant } = this.#target;
@@ -167,7 +174,7 @@ export class RecorderClient {
       {
         'content-type': 'application/x-ndjson',
         'content-encoding': 'gzip',
-        [relayHeader]: 'true',
+        [relayHeader]: relayHeaderOf(derived),
       },
       await pack(lines.join('\n')),
     );

@@ -12,14 +12,14 @@ import { type RecordBatch, type RecordedBatch, RejectedChangesError } from '../.
 import { withDerivedCorrelation } from '../../recording/change.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { maxRetries } from '../../recording/record-change.ts';
-import { relayHeader } from '../relay-header.ts';
+import { asDerived, readRelayHeader, relayHeader } from '../relay-header.ts';
 import type { BodyReader } from './body-reader.ts';
 import { bodyLimit } from './limits.ts';
 import type { BodyFormat, Encoding, ReadBody } from './read-body.ts';
 import type { ReadChange, StoredSource } from './read-change.ts';
 import { type Recordable, recordRead } from './record-changes.ts';
 import { ChangesPath, ChangesQuery, describedBodies, RecordedChange, RecordedCounts } from './schemas.ts';
-import { lineWithActor } from './stored-text.ts';
+import { lineWithActor, lineWithoutCorrelation } from './stored-text.ts';
 
 interface RecorderRoutesOptions {
   db: Database;
@@ -139,6 +139,7 @@ function headersOfEvents({ headers }: FastifyRequest): Record<string, string> {
 /** `correlationId`: derived, for changes without one. */
 function recordables({ changes, bytes }: ReadBody, body: Buffer, request: FastifyRequest): Recordable[] {
   const derived = derivedCorrelation(changes, request);
+  const isDerivedByRelay = readRelayHeader(request.headers[relayHeader]);
   const text = bytes === undefined ? body : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const { clientName } = request.credentials;
   return changes.map(({ traceId, ...read }): Recordable => {
@@ -151,6 +152,11 @@ function recordables({ changes, bytes }: ReadBody, body: Buffer, request: Fastif
     const source = { position, line: () => lineOf(stored, text, clientName), correlationId, ...made };
     if (change.kind === 'rejected') return { ...change, source };
     if (change.kind === 'change') {
+      const { correlationId: sent } = change.change;
+      if (sent !== undefined && isDerivedByRelay(read.index)) {
+        const line = () => lineWithoutCorrelation(source.line());
+        return { ...change, change: asDerived(change.change), source: { ...source, line, correlationId: sent } };
+      }
       return { ...change, change: withDerivedCorrelation(change.change, correlationId), source };
     }
     const { document } = change;

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { kindOf, memberOf, membersOf, objectText, stringOf } from '../../core/json/members.ts';
-import { parseObject } from '../../core/json/parse.ts';
+import { maximumImportDepth, parseObject } from '../../core/json/parse.ts';
 import type { JsonNode } from '../../core/json/tape.ts';
 import { applyRules, compileMasks, compileRules } from '../../recording/mapping/apply-rules.ts';
 import { changeMembers, whoMembers } from '../../recording/mapping/import-line.ts';
@@ -97,6 +97,15 @@ export function storedLine(text: Buffer, clientName: string, mapping: Mapping | 
   parts.push(['context', applyRules(compileMasks(rules), { after: line.get('context') }).after]);
   const keptText = Buffer.from(objectText(parts));
   return hasActor ? keptText.toString('utf8') : lineWithActor(keptText, clientName);
+}
+
+/** A line without its correlation id, which is stored beside it. */
+export function lineWithoutCorrelation(line: string | undefined): string | undefined {
+  const object = line === undefined ? undefined : parseObject(line, maximumImportDepth + 1);
+  if (object === undefined) return line;
+  const members = membersOf(object);
+  members.delete('correlationId');
+  return objectText(members);
 }
 
 /** A line that does not say who made the change, with the client's name, so that a retry records it under that name. */

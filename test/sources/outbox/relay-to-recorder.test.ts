@@ -5,6 +5,7 @@ import { gunzipSync } from 'node:zlib';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import type { Tracer } from '../../../src/core/trace.ts';
 import { readSource } from '../../../src/postgres/source/source.ts';
+import { openRejected } from '../../../src/recording/batches/rejected-changes.ts';
 import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
 import type { SourceChange } from '../../../src/recording/mapping/record-mapped.ts';
 import { RecorderClient, recordOverHttp } from '../../../src/sources/outbox/record-over-http.ts';
@@ -160,6 +161,51 @@ test('who made a change, for whom, and its correlation id are sent with it', asy
   expect(third).not.toHaveProperty('actorId');
   expect(third).not.toHaveProperty('correlationId');
   expect(messages.join()).not.toContain('rejected');
+});
+
+test('a correlation id that the relay derived is no content of a change, unlike one that the change gave', async () => {
+  const client = await server.createClient(tenant, { scope, name: 'Relay' });
+  const warnings: object[] = [];
+  const log = { info: () => {}, warn: (fields: object) => void warnings.push(fields) };
+  const target = { url: new URL(recorder.baseUrl), ...client, tenant };
+  const record = recordOverHttp({ target, strict: false, log });
+  // More lines than the header has bits in a byte. The tenth is derived, the eleventh given.
+  const at = server.context.clock.now() - 60_000;
+  const changes = (correlationId: string, title = 'a') =>
+    Array.from({ length: 12 }, (_, index): SourceChange => {
+      const change = {
+        identity: Buffer.alloc(16, 100 + index),
+        at,
+        type: 'create' as const,
+        ...{ entity: 'correlated', entityId: String(index), actor: 'a', related: [], paths: '{"title":{"after":"a"}}' },
+        ...([9, 10].includes(index) && { correlationId }),
+        ...(index === 9 && { derived: { correlationId: true as const } }),
+      };
+      const mapped = { kind: 'change' as const, tenant, hasActor: true, change };
+      return { position: `outbox ${index}`, mapped, content: () => JSON.stringify({ after: { title } }) };
+    });
+  await record(changes('first'));
+  expect(warnings).toEqual([]);
+  await record(changes('second'));
+  expect(warnings).toMatchObject([{ place: 'outbox 10' }]);
+  const token = await server.token(tenant, { scope: 'changelog.changelog_read' });
+  const path = `/changelog/${tenant}/changelogs?q=entity:correlated correlationId:(first, second)&size=100`;
+  const { items } = (await (await server.call(path, { token })).json()) as { items: Record<string, unknown>[] };
+  expect(items.map(({ entityId, correlationId }) => [entityId, correlationId]).toSorted()).toEqual([
+    ['10', 'first'],
+    ['9', 'first'],
+  ]);
+  // Kept aside, it is no content either.
+  await server.database.pool.query('delete from change_rejected where tenant = $1', [tenant]);
+  await record(changes('third', 'b').slice(9, 10));
+  const { rows } = await server.database.pool.query<{ id: string; sealed: Buffer }>(
+    'select id, sealed from change_rejected where tenant = $1',
+    [tenant],
+  );
+  const kept = rows.map(({ id, sealed }) => openRejected(server.context.sealer, tenant, id, sealed));
+  expect(kept).toMatchObject([{ correlationId: 'third' }]);
+  expect(JSON.parse(kept[0]?.line ?? '')).toMatchObject({ entityId: '9', after: { title: 'b' } });
+  expect(kept[0]?.line).not.toContain('third');
 });
 
 test('a batch whose changes are all rejected, answered 400, is taken: the relay keeps none of it and continues', async () => {
