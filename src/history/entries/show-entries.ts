@@ -43,10 +43,9 @@ async function permittedOf(rows: readonly EntryRow[], { hide, actors, correlatio
   const texts = rows.map((row) => row.paths);
   const paths = await hideValues(texts, hide);
   return rows.map((row, index) => {
-    const { correlationId, ...shown } = withShownActors(row, actors);
+    const { correlationId, ...shown } = withoutParts(withShownActors(row, actors), unseenParts(actors));
     const sealed = correlationId == null ? undefined : correlations?.seal(correlationId);
-    const erased = withoutParts(row.erased, unseenParts(actors));
-    return { ...shown, erased, ...(sealed !== undefined && { correlationId: sealed }), paths: paths[index] ?? '{}' };
+    return { ...shown, ...(sealed !== undefined && { correlationId: sealed }), paths: paths[index] ?? '{}' };
   });
 }
 
@@ -60,18 +59,18 @@ function unseenPartsOfActors(actors: ShownActors): string[] {
   return [...(actors ? [] : ['actor']), 'actorId', 'onBehalfOf', 'onBehalfOf.name'];
 }
 
-function withoutParts(erased: string | null | undefined, unseen: readonly string[]): string | null {
-  if (erased == null) return null;
-  const parts: readonly string[] = JSON.parse(erased);
+function withoutParts(row: EntryRow, unseen: readonly string[]): EntryRow {
+  if (row.erased == null) return row;
+  const parts: readonly string[] = JSON.parse(row.erased);
   const seen = parts.filter((part) => !unseen.includes(part));
-  return seen.length === 0 ? null : JSON.stringify(seen);
+  return { ...row, erased: seen.length === 0 ? null : JSON.stringify(seen) };
 }
 
 /** An entry with what the reader sees of who made it. */
 export function withShownActors(row: EntryRow, actors: ShownActors): EntryRow {
   if (actors === 'all') return row;
   const { actor, actorId: _id, onBehalfOfName: _name, onBehalfOfId: _behalf, correlationId: _group, ...rest } = row;
-  const shown = { ...rest, erased: withoutParts(row.erased, unseenPartsOfActors(actors)) };
+  const shown = withoutParts(rest, unseenPartsOfActors(actors));
   return actors && actor !== undefined ? { ...shown, actor } : shown;
 }
 
