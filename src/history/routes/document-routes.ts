@@ -57,7 +57,7 @@ const DocumentAnswer = Type.Object(
         {
           at: Type.String({ format: 'date-time' }),
           type: Type.Union([Type.Literal('create'), Type.Literal('update'), Type.Literal('delete')]),
-          actor: Type.String(),
+          actor: Type.Optional(Type.String({ description: 'Left out for a reader who does not see actors.' })),
         },
         { $id: 'LastChange', description: 'The last of these changes, if there is one.' },
       ),

@@ -304,6 +304,12 @@ describe('hidden data cannot be inferred', () => {
     const request = { entity: 'order', entityId: 'o1', when: { changes: 1 }, restriction };
     const { found: document } = await server.context.historyReads.document('acme', request);
     expect(document.lastChange).toEqual({ at: now - 1_000, type: 'create' });
+    // The server checks answers against its OpenAPI document.
+    const token = await server.token('acme', { restriction });
+    const answer = await server.call('/changelog/acme/documents?entity=order&entityId=o1&changes=1', { token });
+    expect(await answer.json()).toMatchObject({
+      lastChange: { at: new Date(now - 1_000).toISOString(), type: 'create' },
+    });
   });
 });
 
