@@ -119,6 +119,10 @@ test('facets count by id with the latest name, by whom it was for, and by member
     values: [{ value: 'Acme Ltd', count: 2 }],
     others: 4,
   });
+  for (const field of ['context.ip', 'context."ip"', `context."${'x'.repeat(1_000)} \\""`]) {
+    const { status, body } = await get(`facets?${new URLSearchParams({ field })}`);
+    expect({ status, body }).toMatchObject({ status: 200, body: { field } });
+  }
   expect((await get('facets?field=context.ip&size=1')).body).toEqual({
     field: 'context.ip',
     totalElements: 6,

@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json } from '../../http/openapi/answers.ts';
 import { queryInteger } from '../../http/query-parameters.ts';
+import { queryLimits } from '../../query/parse.ts';
 import { plainFieldName } from '../../query/written.ts';
 import type { HistoryReads } from '../history-reads.ts';
 import { calendarIn } from '../request-times.ts';
@@ -92,7 +93,7 @@ const FacetsQuery = Type.Object({
   q: properties.q,
   field: Type.String({
     pattern: `^(?:entity|type|actor|actorId|onBehalfOf|path|context\\.[A-Za-z0-9_.]+|context\\."(?:[^"\\\\]|\\\\["\\\\])*")$`,
-    maxLength: 300,
+    maxLength: queryLimits.characters,
     description:
       '`entity`, `type`, `actor`, `actorId`, `onBehalfOf`, `path`, or `context.` and the name of a member, quoted as in `q`.',
     'x-message': 'field must be one of entity, type, actor, actorId, onBehalfOf, path, context.<name>',
@@ -103,7 +104,7 @@ const FacetsQuery = Type.Object({
 
 const FacetsAnswer = Type.Object(
   {
-    field: Type.String(),
+    field: Type.String({ description: 'As it was sent.' }),
     totalElements: entries(
       'Exact: that of the list of changes. The values and `others` add up to it, unless they are paths.',
     ),
@@ -178,8 +179,10 @@ export function summaryRoutes(app: HttpServer, { reads }: { reads: HistoryReads 
       schema: {
         operationId: api.operationId('getFacets'),
         tags: [api.tag],
-        summary: 'Counting changes by entity, type or actor',
-        description: 'The most frequent values of a field among the changes that match. The counts are exact.',
+        summary: 'Counting changes by a field',
+        description:
+          'The most frequent values of a field among the changes that match: entity types, types, actors, their ids, on whose behalf they ' +
+          'acted, paths, or a member of the context. The counts are exact.',
         params: HistoryPath,
         querystring: FacetsQuery,
         response: {
@@ -196,7 +199,7 @@ export function summaryRoutes(app: HttpServer, { reads }: { reads: HistoryReads 
       const begun = performance.now();
       const found = await reads.facets(request.params.tenant, query, { field, size, restriction });
       reply.headers(timingOf(found.plan, begun, restriction));
-      return facetsView(found);
+      return { ...facetsView(found), field: request.query.field };
     },
   );
 }
