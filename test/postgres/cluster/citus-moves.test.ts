@@ -4,6 +4,7 @@ import { expect, inject, onTestFinished, test } from 'vitest';
 import { doWork } from '../../../src/core/fairness/work.ts';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { createTenantPool } from '../../../src/postgres/connections/tenant-pool.ts';
+import { madeIndexes } from '../../../src/postgres/indexes/build-index.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
@@ -89,6 +90,11 @@ test('a move ends only after routines that write to the shard, and nothing write
   await server.createTenant(tenant);
   const record = createRecorder(db, tenant, () => now);
   await record(changesOf(tenant, 0, 20));
+  // A build waits for the transactions below, and a move waits for the build.
+  for (const last of ['change_entry_terms', 'custom_instance_wide']) {
+    const states = async () => (await madeIndexes(db, last)).map(({ state }) => state);
+    await expect.poll(states, { timeout: 60_000 }).toEqual(['valid']);
+  }
   const from = await placementOf(pool, tenant);
   const earlier = await routinesOn(server.database.url, from, tenant, 'begin isolation level repeatable read');
   const here = { schema: `annals_shard_${from.shard}`, copy: true };
