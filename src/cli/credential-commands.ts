@@ -26,7 +26,9 @@ export function credentialOf(command: string, { tenant, scope, name, ...shown }:
 
 const shownActors: ReadonlyMap<string, ShownActors> = new Map<string, ShownActors>([
   ['none', false],
+  ['false', false],
   ['names', true],
+  ['true', true],
   ['all', 'all'],
 ]);
 

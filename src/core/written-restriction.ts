@@ -4,6 +4,14 @@
  */
 export type ShownActors = boolean | 'all';
 
+/** As it may be written: `names` is another word for `true`. */
+export type WrittenActors = ShownActors | 'names';
+
+/** What a written value means. */
+export function shownActorsOf(written: WrittenActors): ShownActors {
+  return written === 'names' ? true : written;
+}
+
 /** A restriction as its author wrote it: a query of the change history, and paths whose values are masked. */
 export interface WrittenRestriction {
   readonly query: string;

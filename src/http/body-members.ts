@@ -1,5 +1,5 @@
 import { type TOptional, type TSchema, type TUnsafe, Type } from 'typebox';
-import type { ShownActors } from '../core/written-restriction.ts';
+import type { ShownActors, WrittenActors } from '../core/written-restriction.ts';
 
 /**
  * A member that clients of the API family send and Annals does not support (contract 3). It may be null, empty or one
@@ -24,9 +24,15 @@ export function unsupportedMember(
   return Type.Optional(member);
 }
 
-/** What a reader sees of who made changes (`ShownActors`). */
+/** What a reader is to see of who made changes. */
+export function writtenActors(description: string) {
+  const values = [false, 'names', true, 'all'];
+  return Type.Unsafe<WrittenActors>({ enum: values, 'x-must': 'be false, "names", true or "all"', description });
+}
+
+/** The same in answers. */
 export function shownActors(description: string) {
-  return Type.Unsafe<ShownActors>({ enum: [false, true, 'all'], 'x-must': 'be false, true or "all"', description });
+  return Type.Unsafe<ShownActors>({ enum: [false, true, 'all'], description });
 }
 
 /** The service's metadata of a document, as clients send it back (contracts 8 and 9). */

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { createKey } from '../../src/access/keys/key-store.ts';
 import { setClientRights } from '../../src/access/oauth/clients.ts';
+import { readRules } from '../../src/access/sign-in/rules.ts';
 import { sealViewerToken } from '../../src/access/viewer-tokens/token-text.ts';
 import type { ShownActors } from '../../src/core/written-restriction.ts';
 import { readRestriction } from '../../src/history/search/plan/restriction.ts';
@@ -111,7 +112,22 @@ test('a fixed query has terms on ids only where they are shown', async () => {
     expect(() => readRestriction([{ query: q, hide: [] }])).toThrow('is not valid at position 1');
     expect(readRestriction([{ query: q, hide: [], actors: 'all' }]).actors).toBe('all');
   }
-  expect(await makeViewer({ actors: 'names' }, maker)).toBe(400);
+  expect(await makeViewer({ actors: 'none' }, maker)).toBe(400);
+  const named = await server.viewerToken('acme', { actors: 'names', token: maker });
+  expect((await viewed(named)).who).toEqual({ actor: 'Jane Doe' });
+});
+
+test('a rule of sign-in takes names for true', () => {
+  const rule = { claims: { group: 'a' }, tenants: ['acme'], scopes: ['changelog.changelog_read'] };
+  for (const [actors, shown] of [
+    ['names', true],
+    [true, true],
+    [false, false],
+    ['all', 'all'],
+  ]) {
+    const { admit } = readRules(JSON.stringify({ rules: [{ ...rule, actors }] }), readRestriction);
+    expect(admit({ group: 'a' }).get('acme')?.restriction?.actors).toBe(shown);
+  }
 });
 
 test('only a maker who may read contexts gives a token with terms on them, and only as long as they may', async () => {

@@ -74,6 +74,8 @@ test('a client that sees a part of the history is shown and listed with it, and 
   expect(names).toMatchObject({ code: 2, stderr: expect.stringContaining('not valid at position 14') });
   const none = await create('changelog.changelog_read', '--actors', 'none');
   expect(JSON.parse(none.stdout)).toMatchObject({ query: '', hide: [], actors: false });
+  const off = await create('changelog.changelog_read', '--actors', 'false');
+  expect(JSON.parse(off.stdout)).toMatchObject({ actors: false });
 });
 
 test('the clients of a tenant that is not there are no empty list', async () => {

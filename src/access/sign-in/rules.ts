@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { AnnalsError, OperatorError } from '../../core/errors.ts';
-import { shownActors } from '../../http/body-members.ts';
+import { shownActorsOf } from '../../core/written-restriction.ts';
+import { writtenActors } from '../../http/body-members.ts';
 import type { ReadRestriction, Restriction } from '../../http/credentials.ts';
 import { compileFaultFinder } from '../../http/schema-faults.ts';
 import { isScope, restrictableScopes, type Scope } from '../../http/scopes.ts';
@@ -17,7 +18,7 @@ const Rule = Type.Object(
     trustEmail: Type.Optional(Type.Boolean()),
     query: Type.Optional(Type.String()),
     hide: Type.Optional(Type.Array(Type.String(), { minItems: 1 })),
-    actors: Type.Optional(shownActors('What they see of who made a change.')),
+    actors: Type.Optional(writtenActors('What they see of who made a change.')),
   },
   { additionalProperties: false },
 );
@@ -111,7 +112,9 @@ function restrictionOf(
       `the file of ANNALS_OIDC_RULES: rules.${place} cannot have ${wider} with query, hide or actors`,
     );
   try {
-    return read([{ query: query ?? '', hide: hide ?? [], ...(actors !== undefined && { actors }) }]);
+    return read([
+      { query: query ?? '', hide: hide ?? [], ...(actors !== undefined && { actors: shownActorsOf(actors) }) },
+    ]);
   } catch (error) {
     if (!(error instanceof AnnalsError)) throw error;
     throw new OperatorError(`the file of ANNALS_OIDC_RULES: rules.${place}: ${error.message}`);

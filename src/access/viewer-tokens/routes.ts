@@ -1,7 +1,8 @@
 import { Type } from 'typebox';
 import { AnnalsError, invalidField } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
-import { shownActors } from '../../http/body-members.ts';
+import { shownActorsOf } from '../../core/written-restriction.ts';
+import { writtenActors } from '../../http/body-members.ts';
 import { maxNameCharacters, nameRules, TenantName } from '../../http/chosen-id.ts';
 import { callerOf, type ReadRestriction } from '../../http/credentials.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
@@ -36,8 +37,8 @@ const NewViewerToken = Type.Object(
     ),
     hide: Type.Optional(Type.Array(Type.String(), { description: 'Paths whose values are masked. Default: none.' })),
     actors: Type.Optional(
-      shownActors(
-        'What the changes show of who made them. `true` (default): the name of the actor. `all`: also `actorId`, `onBehalfOf` ' +
+      writtenActors(
+        'What the changes show of who made them. `names` or `true` (default): the name of the actor. `all`: also `actorId`, `onBehalfOf` ' +
           'and `correlationId`, as far as the maker sees them. `false`: nothing.',
       ),
     ),
@@ -88,7 +89,7 @@ export async function viewerTokenRoutes(app: HttpServer, options: ViewerTokenOpt
     async (request, reply) => {
       const { tenant, clientId, person, restriction, scopes } = request.credentials;
       const { q, subject, expiresIn = viewerTokenLifetime.default, hide = [], actors = true } = request.body;
-      const written = { query: q, hide, actors };
+      const written = { query: q, hide, actors: shownActorsOf(actors) };
       checkPart(() => readRestriction([...(restriction?.written ?? []), written], { scopes, restriction }));
       const expiresAt = now() + expiresIn * 1_000;
       const token = sealViewerToken(sealer, {

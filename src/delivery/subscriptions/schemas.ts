@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { durationPattern } from '../../core/duration.ts';
-import type { ShownActors } from '../../core/written-restriction.ts';
-import { MetadataInput, shownActors, shownMetadata } from '../../http/body-members.ts';
+import type { ShownActors, WrittenActors } from '../../core/written-restriction.ts';
+import { MetadataInput, shownActors, shownMetadata, writtenActors } from '../../http/body-members.ts';
 import { chosenId, chosenIdInPath, chosenName, TenantName } from '../../http/chosen-id.ts';
 import { listItem } from '../../http/openapi/components.ts';
 import type { TargetMembers } from '../targets/target.ts';
@@ -47,8 +47,8 @@ const inputs = {
         'Paths whose values are masked in what is sent, also inside of whole values; `*` stands for any characters: `card.*`.',
     },
   ),
-  actors: shownActors(
-    'What is sent of who made a change. `true` (default): the name of the actor. `all`: also `actorId`, `onBehalfOf` and ' +
+  actors: writtenActors(
+    'What is sent of who made a change. `names` or `true` (default): the name of the actor. `all`: also `actorId`, `onBehalfOf` and ' +
       '`correlationId`, and `q` may have terms on them. `false`: nothing.',
   ),
 };
@@ -170,7 +170,7 @@ export function subscriptionSchemas([first, ...more]: TargetSchemas) {
       from,
       maxAge: Type.Optional(maxAge),
       hide: Type.Optional(hide),
-      actors: Type.Optional(actors),
+      actors: Type.Optional(shownActors('As it was written, with `true` for `names`.')),
       target,
       ...live,
       metadata: Metadata,
@@ -189,7 +189,7 @@ export interface SubscriptionBody {
   readonly from?: string | undefined;
   readonly maxAge?: string | undefined;
   readonly hide?: readonly string[] | undefined;
-  readonly actors?: ShownActors | undefined;
+  readonly actors?: WrittenActors | undefined;
   readonly target: TargetMembers;
   readonly metadata?: Static<typeof MetadataInput> | undefined;
 }

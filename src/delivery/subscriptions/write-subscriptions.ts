@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { AnnalsError, invalidBody } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
+import { shownActorsOf } from '../../core/written-restriction.ts';
 import type { Author } from '../../http/credentials.ts';
 import type { Scope } from '../../http/scopes.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
@@ -71,7 +72,7 @@ export function createSubscriptionWrites(context: SubscriptionContext): Subscrip
   });
 
   function refuseFaults({ tenant, scopes }: Maker, body: SubscriptionBody): void {
-    history.checkQuery(body.q ?? '', { actors: body.actors ?? true, scopes });
+    history.checkQuery(body.q ?? '', { actors: shownActorsOf(body.actors ?? true), scopes });
     const faults = targetOf(targets, body.target).check(tenant, body.target);
     if (faults.length > 0) throw invalidBody(...faults);
   }
@@ -216,7 +217,7 @@ function contentOf(
     ...{ id, name, enabled, q, from },
     ...(age !== undefined && { maxAge: age }),
     ...(hide !== undefined && { hide }),
-    ...(actors !== undefined && { actors }),
+    ...(actors !== undefined && { actors: shownActorsOf(actors) }),
     target: { type, ...defaults, ...members },
   };
 }

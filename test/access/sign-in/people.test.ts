@@ -255,7 +255,7 @@ test.each<[string, string, RegExp]>([
   [
     'other actors',
     rules({ claims: { a: 'b' }, tenants: ['acme'], scopes: reading, actors: 'ids' }),
-    /rules\.0\.actors must be false, true or "all"/,
+    /rules\.0\.actors must be false, "names", true or "all"/,
   ],
   [
     'a query on ids that it does not show',
