@@ -1,5 +1,5 @@
-import { scanQuery } from '../../query/scan.ts';
-import { fieldName } from '../../query/written.ts';
+import { scanQuery, type Term } from '../../query/scan.ts';
+import { fieldName, unquoted } from '../../query/written.ts';
 
 /** Texts to search and their replacement. */
 export interface Replacing {
@@ -111,10 +111,11 @@ function decodedOf(quoted: string): string {
   }
 }
 
-const list = String.raw`(?:\((?:(?:"(?:[^"\\]|\\.)*"|\\+"[^"]*"|[^()"])*,)?\s*)?`;
-const afterName = String.raw`(?:\\*")?\s*:\s*`;
+// What lies before a name is bounded: without that, a long text would take quadratic time.
+const list = String.raw`(?:\((?:[^()"]{0,1000},)?\s*)?`;
+const afterName = String.raw`(?:\\*")?\s{0,9}:\s{0,9}`;
 /** Before the name or the id of a person: in a query, also in a list, or in JSON within a text. */
-const behindPerson = String.raw`(?:(?<![\w.])(?:actor|actorId|onBehalfOf|onBehalfOfId|context\.(?:\\*"[^"]*"|[^\s:()"]+))${afterName}${list}|onBehalfOf\\*"\s*:\s*\{[^{}]*"(?:id|name)\\*"\s*:\s*)`;
+const behindPerson = String.raw`(?:(?<![\w.])(?:actor|actorId|onBehalfOf|onBehalfOfId|context\.(?:\\*"[^"]{0,200}"|[^\s:()"]{1,200}))${afterName}${list}|onBehalfOf\\*"\s*:\s*\{[^{}]{0,1000}"(?:id|name)\\*"\s*:\s*)`;
 const behindOther = String.raw`(?<![\w.])(?:type|entity|entityId|path|related[\w.]*)${afterName}${list}\\*"?`;
 /** After a value without quotes. */
 const endOfBare = String.raw`\s*(?:$|[\r\n,)\]}])|\\*["'\x60]|\s+(?:${fieldName}:|(?:AND|OR|NOT)\b)`;
@@ -122,7 +123,8 @@ const endOfBare = String.raw`\s*(?:$|[\r\n,)\]}])|\\*["'\x60]|\s+(?:${fieldName}
 const otherField = /^(?:type|entity|entityId|path|paths|related|change|name|text|correlationId)(?:\.|$)/;
 
 interface PersonPatterns {
-  /** Undefined if there is no name and no id. */
+  /** Whether a text may have one of them at all. Undefined if there is no name and no id, as the next. */
+  readonly written: RegExp | undefined;
   readonly named: RegExp | undefined;
   readonly anywhere: readonly RegExp[];
 }
@@ -140,6 +142,7 @@ function personPatternsOf({ needles, numbers = [], anywhere = [] }: Replacing): 
   const quoted = String.raw`(?=(?:${all})\\*")(?<=${behindPerson}\\*")(?:${all})(?=\\*")`;
   const bare = `(?=${all})(?<=${behindPerson})(?:${all})(?=${endOfBare})`;
   return {
+    written: all === '' ? undefined : new RegExp(all, 'u'),
     named: all === '' ? undefined : new RegExp(`${quoted}|${bare}`, 'gu'),
     anywhere: longestFirst(anywhere.flatMap(escapesOf)).map(
       (id) => new RegExp(`(?<!${behindOther})${patternOf(id)}`, 'gu'),
@@ -150,15 +153,47 @@ function personPatternsOf({ needles, numbers = [], anywhere = [] }: Replacing): 
 function replacePerson(text: string, replacing: Replacing, ids: readonly string[], isPerson: boolean): string {
   const { needles, numbers = [], replacement } = replacing;
   if (isPerson && (needles.includes(text) || numbers.includes(text))) return replacement;
-  const { named, anywhere } = personPatterns.getOrInsertComputed(replacing, personPatternsOf);
-  const without = named === undefined ? text : text.replace(named, () => replacement);
+  const { written, named, anywhere } = personPatterns.getOrInsertComputed(replacing, personPatternsOf);
+  const scanned = written?.test(text) === true ? replaceInQuery(text, replacing) : text;
+  const without = named === undefined ? scanned : scanned.replace(named, () => replacement);
   if (!ids.some((id) => without.includes(id))) return without;
   return anywhere.reduce((left, pattern) => {
-    const others = scanQuery(left).terms.filter(({ field }) => otherField.test(field));
-    return left.replace(pattern, (found, at: number) =>
-      others.some(({ valueStart, end }) => valueStart <= at && at < end) ? found : replacement,
-    );
+    const isOther = valuesOf(scanQuery(left).terms, otherField);
+    return left.replace(pattern, (found, at: number) => (isOther(at) ? found : replacement));
   }, without);
+}
+
+/** Fields of a query whose values are people, or may be. */
+const personField = /^(?:actor|actorId|onBehalfOf|onBehalfOfId|context\..+)$/s;
+
+/** Replaces whole values of people in a query, in lists too. A text that is no query has no such terms. */
+function replaceInQuery(text: string, { needles, numbers = [], replacement }: Replacing): string {
+  const { terms, tokens } = scanQuery(text);
+  const isOfPerson = valuesOf(terms, personField);
+  let [replaced, done] = ['', 0];
+  for (const { kind, start, end } of tokens) {
+    if (kind !== 'value' && kind !== 'quoted') continue;
+    if (!isOfPerson(start)) continue;
+    const value = text.slice(start, end);
+    const plain = kind === 'quoted' ? unquoted(value) : value.replace(/\\([*(),\\])/g, '$1');
+    if (!needles.includes(plain) && !numbers.includes(plain)) continue;
+    replaced += text.slice(done, start) + (kind === 'quoted' ? `"${replacement}"` : replacement);
+    done = end;
+  }
+  return replaced + text.slice(done);
+}
+
+/** Whether an offset, of ascending ones, is in the value of a term with such a field. */
+function valuesOf(terms: readonly Term[], field: RegExp): (at: number) => boolean {
+  const values = terms.filter((term) => field.test(term.field));
+  let [next, reach] = [0, 0];
+  return (at) => {
+    for (let value = values[next]; value !== undefined && value.valueStart <= at; value = values[next]) {
+      reach = Math.max(reach, value.end);
+      next += 1;
+    }
+    return at < reach;
+  };
 }
 
 function patternsOf(needles: readonly string[]): readonly RegExp[] {

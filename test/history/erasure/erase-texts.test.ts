@@ -42,6 +42,7 @@ test.each([
   ['entityId:"Support" onBehalfOf:"Support"', 'entityId:"Support" onBehalfOf:"X"'],
   ['actor:"Support Team" actor:Support Team', 'actor:"Support Team" actor:Support Team'],
   ['actor:(Bob, "a, b (c)", Support, "Support") type:create', 'actor:(Bob, "a, b (c)", X, "X") type:create'],
+  ['actor:("Doe, Support", "Support (x)", Support)', 'actor:("Doe, Support", "Support (x)", X)'],
   ['(actorId:create OR context."user-id":create) type:create', '(actorId:X OR context."user-id":X) type:create'],
   ['type:(create, delete) path:create related.entityId:create', 'type:(create, delete) path:create related.entityId:create'],
   ['actorId:u-17 entityId:u-17 path:(a, u-17) related.entityId:"u-17"', 'actorId:X entityId:u-17 path:(a, u-17) related.entityId:"u-17"'],
