@@ -238,10 +238,13 @@ async function collect(
   onPiece: () => Promise<void> = async () => {},
 ): Promise<ExportPiece[]> {
   const pieces: ExportPiece[] = [];
-  await exports.run({ ...request, askedAt: now, signal: new AbortController().signal }, async (piece) => {
-    pieces.push(piece);
-    await onPiece();
-  });
+  await exports.run(
+    { readsContext: true, ...request, askedAt: now, signal: new AbortController().signal },
+    async (piece) => {
+      pieces.push(piece);
+      await onPiece();
+    },
+  );
   return pieces;
 }
 
