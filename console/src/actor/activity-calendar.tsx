@@ -17,8 +17,15 @@ interface ActivityCalendarProps {
   readonly onDay: (bounds: TimeBounds) => void;
 }
 
-/** More than the days, so that no interval of the histogram is longer than a day. */
-const buckets = 500;
+/**
+ * A histogram of which no interval is in two days by any clock: days, or quarters of an hour where the changes span less
+ * than two days. The service takes the shortest interval that needs at most so many buckets, so the span comes first.
+ */
+async function readActivity(q: string, signal: AbortSignal): Promise<ChangeHistogram> {
+  const { from, to } = await readHistogram(q, 1, signal);
+  const days = (Date.parse(to) - Date.parse(from)) / 86_400_000;
+  return await readHistogram(q, days < 2 ? Math.ceil(days * 96) + 2 : Math.ceil(days) + 1, signal);
+}
 
 /** On which days of the last year something was changed: a column is a week. A click narrows the time to a day. */
 export function ActivityCalendar({ q, round, onDay }: ActivityCalendarProps) {
@@ -26,7 +33,7 @@ export function ActivityCalendar({ q, round, onDay }: ActivityCalendarProps) {
   const starts = daysOf(now);
   const sent = q === undefined ? undefined : `${q} ${writtenTime({ from: momentText(starts[0] ?? now) })}`.trim();
   const key = sent === undefined ? undefined : `${sent} ${round} ${zoneName()}`;
-  const { value, error, isLoading, reload } = useRequest(key, (signal) => readHistogram(sent ?? '', buckets, signal));
+  const { value, error, isLoading, reload } = useRequest(key, (signal) => readActivity(sent ?? '', signal));
   const days = countByDay(starts, value);
   const active = days.filter(({ count }) => count > 0).length;
   const summary = value === undefined ? 'Days' : `Active on ${counted(active, 'day')} of the last year`;

@@ -4,6 +4,15 @@ import { chips, facetCounts, totalOf } from '../support/history-page.ts';
 import { sidewaysRoom } from '../support/page-measures.ts';
 import { recordLife } from '../support/record-life.ts';
 
+/** So many days ago in Berlin, milliseconds since 1970. */
+function quarterPastMidnight(days: number): number {
+  const clock = new Intl.DateTimeFormat('sv-SE', { timeZone: 'Europe/Berlin', dateStyle: 'short', timeStyle: 'short' });
+  const today = Date.parse(`${clock.format(Date.now()).slice(0, 10)}T00:15:00Z`);
+  const wanted = today - days * 86_400_000;
+  const offsets = [1, 2].map((hours) => wanted - hours * 3_600_000);
+  return offsets.find((at) => clock.format(at).endsWith(' 00:15')) ?? wanted;
+}
+
 /** What a person does on the page of an actor. */
 export function actorTests(the: () => ConsoleUnderTest): void {
   test('what an actor did is there by day, by type and by entity, and one of it in full', async () => {
@@ -49,9 +58,9 @@ export function actorTests(the: () => ConsoleUnderTest): void {
 
   test('a person has one page under all names, a calendar, and is found by a name of before', async () => {
     const { server, tenant, open, checkAccessibility } = the();
-    const day = 86_400_000;
     const life = { entity: 'zoe', who: { actorId: 'p-1' }, context: '{"ip":"203.0.113.9"}' };
-    const long = Date.now() - 100 * day;
+    // A quarter past midnight by the clock of the page, on another side of the summer for half of the year.
+    const long = quarterPastMidnight(100);
     await recordLife(server, tenant, { ...life, entityId: '1', actor: 'Zoe Old', from: long }, ['{"a":1}', '{"a":2}']);
     await recordLife(server, tenant, { ...life, entityId: '2', actor: 'Zoe New' }, ['{"a":1}']);
     // Another person of that name.
