@@ -1,29 +1,13 @@
-import { signal } from '@preact/signals';
 import { counted } from './numbers.ts';
+import { storedChoice } from './stored-choice.ts';
 
 /** Whether times are shown as the reader's clock has them, or as UTC. */
 export type TimeZoneChoice = 'utc' | 'local';
 
-const storageKey = 'annals.time-zone';
+const stored = storedChoice<TimeZoneChoice>('annals.time-zone', ['local', 'utc']);
 
-export const timeZone = signal<TimeZoneChoice>(readChoice());
-
-export function chooseTimeZone(choice: TimeZoneChoice): void {
-  timeZone.value = choice;
-  try {
-    localStorage.setItem(storageKey, choice);
-  } catch {
-    // Without storage the choice lasts as long as the page.
-  }
-}
-
-function readChoice(): TimeZoneChoice {
-  try {
-    return localStorage.getItem(storageKey) === 'utc' ? 'utc' : 'local';
-  } catch {
-    return 'local';
-  }
-}
+export const timeZone = stored.value;
+export const chooseTimeZone = stored.choose;
 
 /** The IANA name of the zone that the reader has chosen: `Europe/Berlin`. */
 export function zoneName(): string {

@@ -1,5 +1,6 @@
-import { signal } from '@preact/signals';
+import { computed } from '@preact/signals';
 import type { Entry } from '../api/history-reads.ts';
+import { storedChoice } from '../components/stored-choice.ts';
 
 /** Consecutive entries of a list with the same correlation, or one entry. Newest first. */
 export interface EntryGroup {
@@ -26,24 +27,11 @@ export function groupsOf(entries: readonly Entry[]): EntryGroup[] {
   }));
 }
 
-const storageKey = 'annals.group';
+const grouping = storedChoice('annals.group', ['on', 'off']);
 
 /** Whether lists show entries with the same correlation as one. */
-export const isGrouped = signal<boolean>(readChoice());
+export const isGrouped = computed(() => grouping.value.value === 'on');
 
 export function groupEntries(on: boolean): void {
-  isGrouped.value = on;
-  try {
-    localStorage.setItem(storageKey, on ? 'on' : 'off');
-  } catch {
-    // Without storage the choice lasts as long as the page.
-  }
-}
-
-function readChoice(): boolean {
-  try {
-    return localStorage.getItem(storageKey) !== 'off';
-  } catch {
-    return true;
-  }
+  grouping.choose(on ? 'on' : 'off');
 }

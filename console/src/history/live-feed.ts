@@ -4,6 +4,7 @@ import { useEffect, useMemo } from 'preact/hooks';
 import { annals } from '../api/annals.ts';
 import type { EntryPage } from '../api/history-reads.ts';
 import { allows, historyAbilities } from '../api/session.ts';
+import { storedChoice } from '../components/stored-choice.ts';
 import { hasFromBound } from '../query-text/edit-query.ts';
 import { queryFaultOf } from './query-faults.ts';
 
@@ -183,27 +184,12 @@ export function useLive(q: string): LiveFeed {
   return feed;
 }
 
-const storageKey = 'annals.live';
-
 /** Whether the history follows what is recorded. The choice of a reader stays. */
-const choice = signal<boolean>(readChoice());
-export const isLive = computed(() => choice.value && allows(historyAbilities.all));
+const live = storedChoice('annals.live', ['on', 'off']);
+export const isLive = computed(() => live.value.value === 'on' && allows(historyAbilities.all));
 
 export function turnLive(on: boolean): void {
-  choice.value = on;
-  try {
-    localStorage.setItem(storageKey, on ? 'on' : 'off');
-  } catch {
-    // Without storage the choice lasts as long as the page.
-  }
-}
-
-function readChoice(): boolean {
-  try {
-    return localStorage.getItem(storageKey) !== 'off';
-  } catch {
-    return true;
-  }
+  live.choose(on ? 'on' : 'off');
 }
 
 /** A change that was recorded since the page was read. */

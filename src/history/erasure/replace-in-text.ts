@@ -15,7 +15,7 @@ export interface Replacing {
   readonly replacement: string;
 }
 
-/** The same with numbers as any other text: to delete a row, which may have the id of a person under any name. */
+/** For rows that are deleted: numbers are texts like the others, since a row may have the id under any name. */
 export function withNumbers({ needles, numbers = [], replacement }: Replacing): Replacing {
   return { needles: [...needles, ...numbers], replacement };
 }

@@ -20,12 +20,12 @@ export async function readActors(
   tenant: string,
   ids: readonly string[],
 ): Promise<readonly string[]> {
-  const wanted = new Set(ids);
+  const requested = new Set(ids);
   const slice = new TimeSlice();
   const actors: Actor[] = [];
   for (const [index, actor] of snapshot.dictionary.actors.entries()) {
     if (index % 4_096 === 0 && slice.isDue) await slice.rest();
-    if (actor.actorId !== undefined && wanted.has(actor.actorId)) actors.push(actor);
+    if (actor.actorId !== undefined && requested.has(actor.actorId)) actors.push(actor);
   }
   const counted = await countEach(snapshot, tenant, actors);
   const byId = Map.groupBy(actors, ({ actorId }) => actorId ?? '');
@@ -76,7 +76,10 @@ function actorText(actorId: string, counted: readonly Counted[]): string {
   const [latest] = names;
   // Retention or an erasure has just dropped the last change.
   if (latest === undefined)
-    throw new AnnalsError('service_unavailable', 'The actors changed meanwhile. Send the request again.');
+    throw new AnnalsError(
+      'service_unavailable',
+      'The list of actors changed while it was read. Send the request again.',
+    );
   return JSON.stringify({
     actorId,
     names: names.map(({ name, first, last }) => ({ name, first: timeText(first), last: timeText(last) })),

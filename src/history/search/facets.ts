@@ -109,10 +109,17 @@ async function newestOf(
   );
 }
 
-async function readContextFacets(snapshot: QuerySnapshot, field: `context.${string}`, size: number): Promise<Facets> {
+/** How all entries of a query are read, for values that tallies do not count. */
+async function planEntries(snapshot: QuerySnapshot): Promise<{ plan: 'search' | 'scan'; read: Search }> {
   const { search, intervals, everything, scanned } = await planQuery(snapshot);
-  const plan = scanned === undefined && search !== undefined ? 'search' : 'scan';
-  const read = search !== undefined && intervals.length === 0 ? search : everything;
+  return {
+    plan: scanned === undefined && search !== undefined ? 'search' : 'scan',
+    read: search !== undefined && intervals.length === 0 ? search : everything,
+  };
+}
+
+async function readContextFacets(snapshot: QuerySnapshot, field: `context.${string}`, size: number): Promise<Facets> {
+  const { plan, read } = await planEntries(snapshot);
   const member = sql`change_context_text(e.context, ${projectedText(field.slice('context.'.length))})`;
   const rows = await runSearch(
     snapshot.transaction,
@@ -139,9 +146,7 @@ export function facetsView({ field, total, values, others }: Facets) {
 
 /** Tallies do not count paths, so entries are read, from their table or an index. */
 async function readPathFacets(snapshot: QuerySnapshot, size: number): Promise<Facets> {
-  const { search, intervals, everything, scanned } = await planQuery(snapshot);
-  const plan = scanned === undefined && search !== undefined ? 'search' : 'scan';
-  const read = search !== undefined && intervals.length === 0 ? search : everything;
+  const { plan, read } = await planEntries(snapshot);
   // The names of the paths are joined to what the search finds.
   const underestimated = await isUnderestimated(snapshot.transaction, snapshot.tenant);
   return { plan, field: 'path', ...(await countPaths(snapshot, { ...read, underestimated }, size)) };

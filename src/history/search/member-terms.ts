@@ -14,7 +14,7 @@ import type { SqlCondition } from './values-in-text.ts';
 const maxIndexed = 200;
 
 /** Entries that the index has. */
-export const hasTerms = sql<SqlBool>`(e.correlation is not null or e.correlation_text is not null or e.context is not null)`;
+const hasTerms = sql<SqlBool>`(e.correlation is not null or e.correlation_text is not null or e.context is not null)`;
 
 /** The condition of the term on a row `e` of change_entry. */
 export function memberSatisfies(tenant: string, term: MemberTerm): SqlCondition {

@@ -19,7 +19,7 @@ export function whoOf(row: Row, columns: WhoColumns): Who | undefined {
   if (columns.size === 0) return undefined;
   const name = ({ value, column }: ColumnOrValue = {}) => value ?? labelOf(row, column);
   const id = (source: ColumnOrValue | undefined) => idOf(row, source, faultOfName);
-  return somebody(
+  return presentWho(
     { actor: name(columns.get('actor')), actorId: id(columns.get('actorId')) },
     { name: name(columns.get('onBehalfOf.name')), id: id(columns.get('onBehalfOf.id')) },
   );
@@ -31,9 +31,9 @@ export function whoOf(row: Row, columns: WhoColumns): Who | undefined {
 export function readWho(object: JsonNode): Who | 'invalid' | undefined {
   const person = memberOf(object, 'onBehalfOf');
   const ofActor = namesIn(object, ['actor', 'actorId']);
-  const isNobody = person === undefined || kindOf(person) === 'null';
-  const ofPerson = isNobody ? {} : namesIn(person, ['name', 'id']);
-  return ofActor === undefined || ofPerson === undefined ? 'invalid' : somebody(ofActor, ofPerson);
+  const isAbsent = person === undefined || kindOf(person) === 'null';
+  const ofPerson = isAbsent ? {} : namesIn(person, ['name', 'id']);
+  return ofActor === undefined || ofPerson === undefined ? 'invalid' : presentWho(ofActor, ofPerson);
 }
 
 /** The members of an object that are there. Undefined if one is not valid, or if it is no object. */
@@ -52,7 +52,10 @@ function namesIn<Name extends string>(object: JsonNode, names: readonly Name[]):
 
 type Parts<Names extends string> = { readonly [name in Names]?: string | undefined };
 
-function somebody({ actor, actorId }: Parts<'actor' | 'actorId'>, { name, id }: Parts<'name' | 'id'>): Who | undefined {
+function presentWho(
+  { actor, actorId }: Parts<'actor' | 'actorId'>,
+  { name, id }: Parts<'name' | 'id'>,
+): Who | undefined {
   if ((actor ?? actorId ?? name ?? id) === undefined) return undefined;
   const person = { ...(name !== undefined && { name }), ...(id !== undefined && { id }) };
   return {

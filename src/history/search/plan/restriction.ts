@@ -22,13 +22,13 @@ export const readRestriction: ReadRestriction = (written, author) => {
   let last = read.query;
   for (const [index, { query, hide, actors = true }] of written.entries()) {
     // A query of before may name actors that it does not show. Ids may be named only where they are shown.
-    const parsed = readFixedQuery(query, leastOf(read.actors, actors === 'all' ? 'all' : true));
+    const parsed = readFixedQuery(query, narrowerOf(read.actors, actors === 'all' ? 'all' : true));
     const isOfAuthor = index === written.length - 1 && author?.restriction !== undefined;
     const inner = isOfAuthor ? withOpenedCorrelations(parsed, author.restriction?.correlations) : parsed;
     read = {
       query: andMasked(read.query, inner, read.hide),
       hide: [...read.hide, ...readHidden(hide)],
-      actors: leastOf(read.actors, actors),
+      actors: narrowerOf(read.actors, actors),
     };
     last = inner;
   }
@@ -37,7 +37,7 @@ export const readRestriction: ReadRestriction = (written, author) => {
 };
 
 /** What both show of the actors. */
-function leastOf(a: ShownActors, b: ShownActors): ShownActors {
+function narrowerOf(a: ShownActors, b: ShownActors): ShownActors {
   return a === 'all' ? b : b === 'all' ? a : a && b;
 }
 
