@@ -30,6 +30,9 @@ export const permittedBy = {
   'recorder.actor_set':
     'Sets who made a recorded change, and for whom. Without this scope the actor is the name of the client.',
   'schema.custominstance_manage': 'Writes and reads the instances of custom entities.',
+  'access.credential_view': 'Reads who is signed in and which clients and keys there are, without secrets.',
+  'access.credential_manage':
+    'Ends sessions, makes and revokes clients and keys, and tests the sign-in. Includes access.credential_view.',
   'usage.budget_manage': 'Writes and reads budgets: what calls of models may use and cost.',
   'usage.usage_read': 'Reads the usage by day (entries, bytes, requests and tokens), calls of models and their costs.',
 } as const;
@@ -42,8 +45,13 @@ export function isScope(text: string): text is Scope {
 
 export const scopes: readonly Scope[] = Object.keys(permittedBy).filter(isScope);
 
-/** The scopes that only read. */
-export const readingScopes: readonly Scope[] = scopes.filter((scope) => /_(?:read|view)$/.test(scope));
+/** Granted by name alone: no default includes them. */
+const namedScopes: readonly Scope[] = ['access.credential_view', 'access.credential_manage'];
+
+/** The scopes that only read, as a link to the console has them by default. */
+export const readingScopes: readonly Scope[] = scopes.filter(
+  (scope) => /_(?:read|view)$/.test(scope) && !namedScopes.includes(scope),
+);
 
 /** The scopes that a restricted credential can have. */
 export const restrictableScopes: readonly Scope[] = ['changelog.changelog_read', 'changelog.viewer_issue'];

@@ -138,6 +138,9 @@ test('a link signs in once, as a client without a secret that ends with its sess
   const browser = new Browser(server);
   const begun = await browser.redeem(link.fragment);
   expect(await begun.json()).toMatchObject({ tenant, client: link.clientId, name: 'Guest', scopes: readingScopes });
+  // Those of sessions, clients and keys are granted by name alone.
+  expect(readingScopes).toContain('configuration.configuration_view');
+  expect(readingScopes.filter((scope) => scope.startsWith('access.'))).toEqual([]);
   expect(await isSignedIn(browser, second)).toBe(true);
   expect((await browser.call(`/console/api/changelog/${tenant}/changelogs`)).status).toBe(200);
   expect((await browser.call(`/console/api/changelog/other/changelogs`)).status).toBe(403);
