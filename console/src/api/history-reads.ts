@@ -168,12 +168,25 @@ interface DocumentSearch {
   readonly size: number;
 }
 
-/** Documents by their ids and names, the latest changed first. */
+/** Documents by their ids and names: an exact id first, exact names second, then the latest changed. */
 export async function findDocuments(
-  { text, ...filter }: DocumentSearch,
+  { text, changedBefore, ...filter }: DocumentSearch,
   signal: AbortSignal,
 ): Promise<readonly FoundDocument[]> {
-  return (await annals().history.names({ field: 'document', prefix: text, ...filter }, { signal })).values;
+  const read = async (before?: string) => {
+    const search = { field: 'document', prefix: text, changedBefore: before, ...filter } as const;
+    return (await annals().history.names(search, { signal })).values;
+  };
+  if (changedBefore === undefined || text === '') return await read(changedBefore);
+  // With a moment the service leaves out the exact ones, which come first without it.
+  const [first, others] = await Promise.all([read(), read(changedBefore)]);
+  const moment = Date.parse(changedBefore);
+  const exact = first.filter((found) => isExactly(found, text) && Date.parse(found.at) < moment);
+  return [...exact, ...others].slice(0, filter.size);
+}
+
+function isExactly({ entityId, name }: FoundDocument, text: string): boolean {
+  return entityId === text || name?.toLowerCase() === text.toLowerCase();
 }
 
 /** A document as it was at a moment. `document` is left out before its creation and after its deletion. */

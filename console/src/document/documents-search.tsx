@@ -174,8 +174,8 @@ function FoundDocuments({ text, entity, unchangedDays }: FoundDocumentsProps) {
           : value.length === 0
             ? 'No documents'
             : value.length < size
-              ? `${counted(value.length, 'document')}, the latest changed first`
-              : `The latest ${size}. Write more to find others.`}
+              ? `${counted(value.length, 'document')}, ${text === '' ? '' : 'exact ones first, then '}the latest changed${text === '' ? ' first' : ''}`
+              : `The first ${size}. Write more to find others.`}
       </p>
     </section>
   );

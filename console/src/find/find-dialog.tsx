@@ -23,7 +23,7 @@ interface FindDialogProps {
 /** Milliseconds after a key until the service is called. */
 const pause = 120;
 
-/** One search for everything. The results have a fixed order and change all at once. */
+/** One search for everything. The results have a fixed order, an exact id before all, and change all at once. */
 export function FindDialog({ typedAhead, onClose, onOpened }: FindDialogProps) {
   const [text, setText] = useState(typedAhead);
   const [chosen, setChosen] = useState(0);

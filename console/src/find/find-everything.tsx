@@ -44,7 +44,9 @@ function findIn(sources: readonly Source[]): FindEverything {
         (scopes === undefined || allows(...scopes)) && (text !== '' || withoutWords),
     );
     const groups = await Promise.all(allowed.map((source) => groupOf(source, text, signal)));
-    return groups.filter(({ items, error }) => items.length > 0 || error !== undefined);
+    const found = groups.filter(({ items, error }) => items.length > 0 || error !== undefined);
+    const [exact, others] = [true, false].map((is) => found.filter(({ items }) => (items[0]?.isExact ?? false) === is));
+    return [...(exact ?? []), ...(others ?? [])];
   };
 }
 
@@ -102,6 +104,7 @@ const sourcesWith = (firstPaths: () => Promise<readonly string[]>): readonly Sou
         label: name ?? entityId,
         hint: name === undefined ? entity : `${entity} ${entityId}`,
         to: { path: 'document', parameters: { entity, id: entityId } },
+        isExact: entityId === text,
       }));
       const all = { key: 'all', label: 'All documents that begin so', hint: '', to: documentsOf({ text }) };
       return documents.length > size ? [...found, all] : found;

@@ -10,6 +10,8 @@ export interface Found {
   /** What it is, or what one sees there. */
   readonly hint: string;
   readonly to: Target;
+  /** Whether the text is its id, so that it comes before all others. */
+  readonly isExact?: boolean;
 }
 
 /** What one kind of things is found by. */

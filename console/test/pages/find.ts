@@ -117,6 +117,38 @@ export function findTests(the: () => ConsoleUnderTest): void {
     expect(await page.getByRole('dialog').count()).toBe(0);
   });
 
+  test('an exact id is the first that is found, although more than a page of longer ones changed later', async () => {
+    const { server, tenant, open } = the();
+    const id = `exact-${Date.now()}`;
+    const at = Date.now() - 2 * 86_400_000;
+    await recordLife(server, tenant, { entity: 'cask', entityId: id, from: at }, ['{"a":1}']);
+    await Promise.all(
+      Array.from({ length: 105 }, (_, index) =>
+        recordLife(server, tenant, { entity: 'cask', entityId: `${id}-${index}`, from: at + 1_000 }, ['{"a":1}']),
+      ),
+    );
+    const call = await caller(the());
+    const view = `view-${id}`;
+    await call('PUT', `/changelog/demo/views/${view}`, { name: `${id} alone`, q: `entity:cask` });
+    const page = await open('overview', { fresh: true });
+    await page.locator('.bar-chart canvas').first().waitFor();
+    await page.keyboard.press('/');
+    await searchField(page).waitFor();
+    await page.keyboard.type(id);
+    await expect.poll(async () => (await addresses(page))[0]).toBe(`document?entity=cask&id=${id}`);
+    expect((await groups(page)).slice(0, 2)).toEqual(['Documents', 'Saved views']);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: `cask ${id}`, exact: true }).waitFor();
+    await call('DELETE', `/changelog/demo/views/${view}`);
+    // The search of the page Document has the same order, and with a time still has the exact one.
+    for (const filter of ['', '&unchanged=1']) {
+      const search = await open(`document?text=${id}${filter}`);
+      const names = search.getByRole('region', { name: 'Documents' }).locator('.document-name');
+      await expect.poll(() => names.first().textContent()).toBe(`${id} cask`);
+      await expect.poll(() => names.count()).toBe(100);
+    }
+  });
+
   test('arrows go round what was found, a word that finds nothing says so, and what the scopes forbid is not requested', async () => {
     const { open } = the();
     // The browser would log a refused request as an error, which fails the test.

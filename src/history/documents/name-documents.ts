@@ -230,6 +230,8 @@ export interface DocumentMatch {
   readonly words: readonly string[];
   matchesId(entityId: string): boolean;
   matchesName(name: string | null): boolean;
+  /** Whether the text is the whole name. */
+  isName(name: string | null): boolean;
 }
 
 /**
@@ -240,6 +242,7 @@ export function documentMatch(prefix: string): DocumentMatch {
   const words = wordsOf(prefix);
   // The flags `iu` fold as Unicode's simple folding does.
   const begins = words.map((word) => new RegExp(`^${RegExp.escape(word)}`, 'iu'));
+  const whole = new RegExp(`^${RegExp.escape(prefix)}$`, 'iu');
   return {
     isAny: prefix === '',
     words,
@@ -249,5 +252,6 @@ export function documentMatch(prefix: string): DocumentMatch {
       const ofName = wordsOf(name);
       return begins.every((begin) => ofName.some((word) => begin.test(word)));
     },
+    isName: (name) => name !== null && words.length > 0 && whole.test(name),
   };
 }

@@ -43,7 +43,11 @@ const NamesInput = Type.Object(
     field: Type.Enum(['document', 'entity', 'actor', 'path', 'related.entity'], { type: 'string' }),
     entity: Type.Optional(name('Only documents or paths of this entity type.')),
     prefix: Type.Optional(name('How the name, a word of it, or the id begins, in any case.')),
-    changedBefore: Type.Optional(name('Only documents whose last change is before this RFC 3339 time.')),
+    changedBefore: Type.Optional(
+      name(
+        'Only documents whose last change is before this RFC 3339 time, without those whose id or whole name is the prefix.',
+      ),
+    ),
     size: whole(100, 'Default 20.'),
   },
   exactly,
@@ -114,7 +118,7 @@ export const tools: readonly HistoryTool[] = [
     name: 'list_names',
     title: 'List names',
     description:
-      'Finds what to ask for: documents by id or a word of their name (latest changed first), entity types, actors, or paths (fields).',
+      'Finds what to ask for: documents by id or a word of their name (an exact id first, exact names second, then the latest changed), entity types, actors, or paths (fields).',
     input: NamesInput,
     run: (async (history, reader, { prefix = '', size = 20, ...input }) => {
       requireUsed(input);

@@ -39,7 +39,7 @@ const NamesQuery = Type.Object({
   changedBefore: Type.Optional(
     Type.String({
       description:
-        'A moment (RFC 3339, with `Z` or an offset): only documents whose last change is before it. Other fields ignore it.',
+        'A moment (RFC 3339, with `Z` or an offset): only documents whose last change is before it, without those whose id or whole name is the prefix. Other fields ignore it.',
       examples: ['2025-11-23T00:00:00Z'],
     }),
   ),
@@ -70,7 +70,10 @@ const DocumentNames = Type.Object(
         },
         { $id: 'NamedDocument' },
       ),
-      { description: 'The latest changed first.' },
+      {
+        description:
+          'The latest changed first. Without `changedBefore` a document whose id is the prefix comes before all others, and those whose whole name is it (case-insensitive) come second.',
+      },
     ),
   },
   {

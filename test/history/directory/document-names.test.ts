@@ -73,7 +73,8 @@ test('the search finds the documents that an evaluator finds by reading every en
       const kept = (recorded.get(tenant) ?? []).filter(({ at }) => horizon === null || at >= horizon);
       const expected = { search, values: foundDocuments(kept, search) };
       expect({ search, values: await ask(tenant, search) }).toEqual(expected);
-      expect({ search, values: await searchAll(tenant, search) }).toEqual(expected);
+      for (const candidates of [0, 1, maxCandidates])
+        expect({ search, values: await searchAll(tenant, search, candidates) }).toEqual(expected);
     }
   });
 });
@@ -121,11 +122,11 @@ async function ask(tenant: string, { entity, prefix, changedBefore, size }: Docu
   return (body as { values?: unknown }).values ?? body;
 }
 
-/** The same search where the newest entries name too few documents. */
-async function searchAll(tenant: string, search: DocumentSearch): Promise<object[]> {
+/** The same search where the newest entries name too few documents, and where more than `candidates` may match. */
+async function searchAll(tenant: string, search: DocumentSearch, candidates: number): Promise<object[]> {
   const names = await new DictionaryCache(server.context.pool).get(tenant);
   const found = await inHistorySnapshot(server.context, { tenant, now }, names, (snapshot) =>
-    searchDocuments(snapshot, tenant, search, [1, 2]),
+    searchDocuments(snapshot, tenant, search, { portions: [1, 2], candidates }),
   );
   return found.map(({ entity, entityId, name, at }) => ({
     entity,
@@ -146,11 +147,38 @@ test('a document is found by its last name, even after its deletion, and not by 
   const lamp = { entity: 'product', entityId: 'p-1', name: 'Desk lamp (Alba 2)', at: new Date(now - 1).toISOString() };
   const order = { entity: 'order', entityId: 'p-10', at: new Date(now).toISOString() };
   expect(await call('acme', { prefix: '2 ALB' })).toEqual({ status: 200, body: { field: 'document', values: [lamp] } });
-  expect(await ask('acme', { prefix: 'p-1', size: 20 })).toEqual([order, lamp]);
+  expect(await ask('acme', { prefix: 'p-1', size: 20 })).toEqual([lamp, order]);
+  expect(await ask('acme', { prefix: 'p-', size: 20 })).toEqual([order, lamp]);
   expect(await ask('acme', { prefix: 'lamp x', size: 20 })).toEqual([]);
   await record([changeOf({ at: now + 1, entity: 'product', entityId: 'p-1', name: 'Chair' })]);
   expect(await ask('acme', { prefix: 'alba', size: 20 })).toEqual([]);
   expect(await ask('acme', { prefix: '', changedBefore: now + 1, size: 20 })).toEqual([order]);
+});
+
+test('an exact id comes first, exact names second, however many others changed later; with changedBefore neither is there', async () => {
+  const of = 'exact';
+  tokens.set(of, await server.token(of, { scope: 'changelog.changelog_read' }));
+  const later = Array.from({ length: 120 }, (_, index) =>
+    changeOf({ at: now - 120 + index, entity: 'product', entityId: `alba-2-${index}`, name: `Alba 2 No. ${index}` }),
+  );
+  await recordAll(of, [
+    changeOf({ at: now - 900, entity: 'product', entityId: 'alba-2', name: 'Machine' }),
+    changeOf({ at: now - 800, entity: 'order', entityId: '7', name: 'alba-2' }),
+    changeOf({ at: now - 700, entity: 'order', entityId: '8', name: 'ALBA-2' }),
+    changeOf({ at: now - 600, entity: 'order', entityId: 'ALBA-2' }),
+    ...later,
+  ]);
+  const ids = async (search: Omit<DocumentSearch, 'size'>, size: number) =>
+    ((await ask(of, { ...search, size })) as { entityId: string }[]).map(({ entityId }) => entityId);
+  for (const fold of [false, true]) {
+    if (fold) await foldHistory(server.context.db, of);
+    expect(await ids({ prefix: 'alba-2' }, 5)).toEqual(['alba-2', '8', '7', 'alba-2-119', 'alba-2-118']);
+    expect(await ids({ prefix: 'alba-2' }, 1)).toEqual(['alba-2']);
+    expect(await ids({ prefix: 'alba-2', entity: 'order' }, 5)).toEqual(['8', '7']);
+    expect(await ids({ prefix: 'ALBA-2' }, 3)).toEqual(['ALBA-2', '8', '7']);
+    expect(await ids({ prefix: 'alba-2', changedBefore: now - 118 }, 5)).toEqual(['alba-2-1', 'alba-2-0']);
+    expect(await ids({ prefix: 'alba-', changedBefore: now - 500 }, 5)).toEqual(['8', '7', 'alba-2']);
+  }
 });
 
 test('while a fold names the documents of a tenant, another tenant is folded and searched', async () => {
@@ -256,7 +284,12 @@ test('a search reads 21,100 entries in portions, and the document index only if 
   await recordAll(of, [changeOf({ at: now - 1, entityId: 'rare' }), ...newest]);
   const search = () =>
     inSnapshotOf(of, async (snapshot) => {
-      const found = await searchDocuments(snapshot, of, { prefix: '', size: 2 }, portions);
+      const found = await searchDocuments(
+        snapshot,
+        of,
+        { prefix: '', size: 2 },
+        { portions, candidates: maxCandidates },
+      );
       const { rows } = await sql`select from pg_cursors where name = 'documents'`.execute(snapshot.transaction);
       return { found: found.map(({ entityId }) => entityId), cursors: rows.length };
     });

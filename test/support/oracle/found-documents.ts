@@ -28,10 +28,17 @@ export function foundDocuments(
     const name = history.slice(0, maxNameless).find((entry) => entry.name !== undefined)?.name;
     return { entity: latest.entity, entityId: latest.entityId, ...(name === undefined ? {} : { name }), at: latest.at };
   });
-  return documents
+  const matching = documents
     .filter((document) => entity === undefined || document.entity === entity)
     .filter((document) => changedBefore === undefined || document.at < changedBefore)
-    .filter((document) => document.entityId.startsWith(prefix) || hasWords(document.name ?? '', prefix))
+    .filter((document) => document.entityId.startsWith(prefix) || hasWords(document.name ?? '', prefix));
+  const rankOf = ({ entityId, name = '' }: { entityId: string; name?: string }) => {
+    if (prefix !== '' && entityId === prefix) return 0;
+    return hasWords(name, prefix) && isSame([...name], [...prefix]) ? 1 : 2;
+  };
+  const ranks = changedBefore === undefined ? [0, 1, 2] : [2];
+  return ranks
+    .flatMap((rank) => matching.filter((document) => rankOf(document) === rank))
     .slice(0, size)
     .map((document) => ({ ...document, at: new Date(document.at).toISOString() }));
 }
@@ -44,6 +51,10 @@ function hasWords(name: string, prefix: string): boolean {
     prefixWords.length > 0 &&
     prefixWords.every((word) => nameWords.some((nameWord) => begins([...nameWord], [...word])))
   );
+}
+
+function isSame(name: readonly string[], text: readonly string[]): boolean {
+  return name.length === text.length && begins(name, text);
 }
 
 function begins(word: readonly string[], prefix: readonly string[]): boolean {

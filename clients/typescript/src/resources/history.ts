@@ -139,7 +139,8 @@ export class History<
 
   /**
    * The names of entities, actors or changed fields (paths) that begin with a prefix, whatever the case. With
-   * `field: 'document'`: the documents whose id, or words of whose last name, begin so, the latest changed first.
+   * `field: 'document'`: the documents whose id, or words of whose last name, begin so, the latest changed first. Without
+   * `changedBefore` an exact id and then exact names come before them; with it they are left out.
    *
    * @example
    * const { values } = await annals.history.names({ field: 'actor', prefix: 'ja' });
