@@ -15,7 +15,14 @@ import type { OwnKind, Plan } from './plan.ts';
 export function writableKind(entity: string): OwnKind | undefined {
   if (entity === 'agent') return allows('ai.agent_manage') ? 'agent' : undefined;
   if (entity === 'configuration') return allows('configuration.configuration_manage') ? 'configuration' : undefined;
-  return /^[A-Z][A-Z0-9_]{0,62}$/.test(entity) && allows('schema.custominstance_manage') ? 'instance' : undefined;
+  return nameOfType.test(entity) && allows('schema.custominstance_manage') ? 'instance' : undefined;
+}
+
+const nameOfType = /^[A-Z][A-Z0-9_]{0,62}$/;
+
+/** Whether documents of an entity type may be the service's own. Types of applications may have such names too. */
+export function mayBeOwn(entity: string): boolean {
+  return entity === 'agent' || entity === 'configuration' || nameOfType.test(entity);
 }
 
 /** Whether the entity type is one that the tenant has made here. Applications may have types with such names too. */

@@ -1,15 +1,18 @@
 import { computed } from '@preact/signals';
 import { place, type Target } from '../router/router.tsx';
 
-/** What the address of the Document page says. */
-export interface DocumentView {
-  readonly entity: string;
-  readonly entityId: string;
-  /** The moment that is shown: after so many changes, or at a time; without both, now. */
+/** A moment of a document: after so many changes, or at a time; without both, now. */
+export interface Moment {
   readonly changes: number | undefined;
   readonly at: string | undefined;
-  /** The change whose document is compared with it. */
-  readonly compared: number | undefined;
+}
+
+/** What the address of the Document page says. */
+export interface DocumentView extends Moment {
+  readonly entity: string;
+  readonly entityId: string;
+  /** The moment that is compared with it. */
+  readonly compared: Moment | undefined;
   readonly show: 'document' | 'fields';
 }
 
@@ -30,7 +33,7 @@ export const documentView = computed((): DocumentView => {
     entityId: parameters.get('id') ?? '',
     changes: wholeNumber(parameters.get('changes')),
     at: parameters.get('at') ?? undefined,
-    compared: wholeNumber(parameters.get('with')),
+    compared: comparedMoment(parameters.get('with')),
     show: parameters.get('show') === 'fields' ? 'fields' : 'document',
   };
 });
@@ -47,6 +50,13 @@ export const documentsView = computed((): DocumentsView => {
 /** The address of a search for documents. */
 export function documentsOf({ text = '', entity = '', unchangedDays }: Partial<DocumentsView>): Target {
   return { path: 'document', parameters: { text, entity, unchanged: unchangedDays } };
+}
+
+/** `with` in the address: the number of a change, a time, or `now`. */
+function comparedMoment(text: string | null): Moment | undefined {
+  if (text === null) return undefined;
+  const changes = wholeNumber(text);
+  return { changes, at: changes !== undefined || text === 'now' ? undefined : text };
 }
 
 function wholeNumber(text: string | null): number | undefined {

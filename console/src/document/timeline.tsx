@@ -135,7 +135,7 @@ export function MomentSlider({ change, total, onChange }: MomentSliderProps) {
       <input
         id={id}
         type="range"
-        min={1}
+        min={Math.min(1, position)}
         max={Math.max(1, total)}
         value={position}
         disabled={total < 2}

@@ -59,7 +59,14 @@ export function bringBackTests(the: () => ConsoleUnderTest): void {
     await call('DELETE', `${instances}/a-1`);
     await page.getByRole('button', { name: 'Refresh' }).click();
     await expect.poll(() => page.locator('.timeline-item').count()).toBe(5);
+    // On the page of the deleted document, as at the change before its deletion.
+    await page.getByText('Below is its last state.').waitFor();
+    await page.getByRole('button', { name: 'Bring back' }).waitFor();
     await page.locator('.timeline-show').nth(1).click();
+    await page.getByText('As it was from').waitFor();
+    await page.getByRole('button', { name: 'Bring back' }).waitFor();
+    await page.getByRole('button', { name: 'Now', exact: true }).click();
+    await page.getByText('Below is its last state.').waitFor();
     await page.getByRole('button', { name: 'Bring back' }).click();
     await dialog.getByText('It is deleted. It is created again with:').waitFor();
     await dialog.getByRole('button', { name: 'Create it again' }).click();

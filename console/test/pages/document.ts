@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { parseJson, stringifyJson } from '@annals/client/json';
 import { expect, test } from 'vitest';
 import { checkScrolling } from '../support/accessibility.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
@@ -16,13 +18,15 @@ export function documentTests(the: () => ConsoleUnderTest): void {
     const { server, tenant, open, checkAccessibility } = the();
     await recordLife(server, tenant, { entity: 'lamp', name: 'Lamp' }, [...versions, undefined]);
     const page = await open('document?entity=lamp&id=1');
-    await page.getByText('The document does not exist at this moment').waitFor();
+    await page.getByText('Below is its last state.').waitFor();
+    await page.locator('.json-tree').getByText('Reading lamp').waitFor();
     await expect.poll(() => page.locator('.timeline-item').count()).toBe(4);
     await expect.poll(() => page.locator('.timeline-item').nth(2).textContent()).toContain('price.amount 1.10 → 1.25');
     // The slider moves through the changes, by keys too.
     const slider = page.getByRole('slider');
     await slider.focus();
     await page.keyboard.press('ArrowLeft');
+    await page.getByText('As it was from').waitFor();
     await page.locator('.json-tree').getByText('Reading lamp').waitFor();
     await page.keyboard.press('Home');
     await page.locator('.json-tree').getByText('1.10', { exact: true }).waitFor();
@@ -49,6 +53,142 @@ export function documentTests(the: () => ConsoleUnderTest): void {
     await checkAccessibility(page);
     await page.getByRole('button', { name: 'Stop comparing' }).click();
     await page.locator('.json-tree').waitFor();
+  });
+
+  test('the document of last Monday stands beside the one of now within six clicks, and by keyboard alone', async () => {
+    const { server, tenant, open, checkAccessibility } = the();
+    const entityId = `monday-${Date.now()}`;
+    // By the clock of the browser, which is that of Berlin.
+    const today = new Date(Date.now() + 7_200_000);
+    const monday = new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth(), today.getUTCDate() - 14));
+    const from = monday.getTime() - 3 * 86_400_000;
+    await recordLife(server, tenant, { entity: 'lamp', entityId, from }, versions.slice(0, 1));
+    await recordLife(server, tenant, { entity: 'lamp', entityId, before: versions[0] ?? '' }, versions.slice(1, 2));
+    const page = await open('overview', { fresh: true });
+    await page.locator('.bar-chart canvas').first().waitFor();
+    let clicks = 0;
+    const click = async (name: string, role: 'button' | 'option' = 'button') => {
+      clicks += 1;
+      await page.getByRole(role, { name }).click();
+    };
+    await click('Search');
+    await page.getByRole('combobox', { name: 'Search everything' }).fill(entityId);
+    await click(entityId, 'option');
+    const field = (label: string) => page.getByLabel(label, { exact: true });
+    const noon = `${monday.toISOString().slice(0, 10)}T12:00:00`;
+    clicks += 1;
+    await field('As on').fill(noon);
+    await click('Beside now');
+    const price = page.locator('.path-item', { hasText: 'price.amount' });
+    await expect.poll(() => price.locator('.value-side').allTextContents()).toEqual(['−Before1.10', '+After1.25']);
+    expect(clicks).toBeLessThanOrEqual(6);
+    expect(new URL(page.url()).searchParams.get('with')).toBe('now');
+    await checkAccessibility(page);
+    // Each side has a time of its own.
+    await field('Beside').fill(noon);
+    await field('Beside').press('Enter');
+    await page.getByText('The document is the same at both moments.').waitFor();
+    await page
+      .locator('.as-on', { has: field('Beside') })
+      .getByRole('button', { name: 'Now' })
+      .click();
+    await price.waitFor();
+
+    const isGone = () => expect.poll(() => page.getByRole('dialog').count()).toBe(0);
+    await page.keyboard.press('/');
+    await page.getByRole('combobox', { name: 'Search everything' }).waitFor();
+    await page.keyboard.type(entityId);
+    await page.keyboard.press('Enter');
+    await isGone();
+    await field('As on').waitFor();
+    const isOn = (selector: string) => page.evaluate((of) => document.activeElement?.matches(of) === true, selector);
+    for (let tabs = 0; tabs < 60 && !(await isOn('.as-on input')); tabs += 1) await page.keyboard.press('Tab');
+    const [year = '', month = '', day = ''] = noon.slice(0, 10).split('-');
+    // In the order of Chromium's own language, whatever that of the page.
+    await page.keyboard.type(`${month}${day}${year}`);
+    await page.keyboard.press('Enter');
+    await expect.poll(() => new URL(page.url()).searchParams.get('at')).toMatch(`${noon.slice(0, 10)}T`);
+    await page.locator('.json-tree').getByText('1.10', { exact: true }).waitFor();
+    for (let tabs = 0; tabs < 20 && !(await isOn('.as-on button:nth-of-type(2)')); tabs += 1)
+      await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await price.waitFor();
+  });
+
+  test('a time to the millisecond is kept, and one before the creation or in the future says so', async () => {
+    const { server, tenant, open } = the();
+    const entityId = `ms-${Date.now()}`;
+    const from = Date.parse('2026-01-15T10:00:00.250Z');
+    await recordLife(server, tenant, { entity: 'lamp', entityId, from }, versions);
+    const page = await open(`document?entity=lamp&id=${entityId}&changes=2`);
+    const field = page.getByLabel('As on', { exact: true });
+    await expect.poll(() => field.inputValue()).toBe('2026-01-15T11:00:01.25');
+    const showAt = async (text: string) => {
+      await field.fill(text);
+      await page.getByRole('button', { name: 'Show', exact: true }).click();
+    };
+    await showAt('2026-01-15T11:00:01.249');
+    await page.locator('.json-tree').getByText('1.10', { exact: true }).waitFor();
+    expect(new URL(page.url()).searchParams.get('at')).toBe('2026-01-15T11:00:01.249+01:00');
+    await showAt('2026-01-15T11:00:00.249');
+    await page.getByText('It did not exist yet: before its first change of').waitFor();
+    await page.getByText('After change 0 of 3').waitFor();
+    await showAt('2096-01-15T11:00:00');
+    await page.getByText('This moment is in the future. The document is shown as it is now.').waitFor();
+    await page.locator('.json-tree').getByText('Reading lamp').waitFor();
+    await page.getByRole('button', { name: 'Now', exact: true }).click();
+    await expect.poll(() => new URL(page.url()).search).toBe(`?entity=lamp&id=${entityId}`);
+    expect(await page.getByText('This moment is in the future').count()).toBe(0);
+  });
+
+  test('a document is copied and downloaded at each moment with every digit, a deleted one in its last state', async () => {
+    const { server, tenant, open } = the();
+    const text = '{"big":9007199254740993.10,"by":{"10":1.10,"2":-0},"name":"Æ \u202e/"}';
+    const from = Date.parse('2026-02-03T10:00:00Z');
+    await recordLife(server, tenant, { entity: 'la/mp', entityId: 'x 1', from }, [text, '{"big":1}', undefined]);
+    const page = await open('document?entity=la/mp&id=x+1&changes=1');
+    const copied: string[] = [];
+    await page.exposeFunction('tellCopied', (value: string) => copied.push(value));
+    await page.evaluate(() => {
+      Object.defineProperty(navigator, 'clipboard', {
+        configurable: true,
+        value: {
+          writeText: async (value: string) =>
+            (globalThis as unknown as { tellCopied(of: string): void }).tellCopied(value),
+        },
+      });
+    });
+    const take = async () => {
+      copied.length = 0;
+      await page.getByRole('button', { name: 'Copy JSON of the document' }).click();
+      await expect.poll(() => copied.length).toBe(1);
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', { name: 'Download' }).click(),
+      ]);
+      const file = await readFile(await download.path(), 'utf8');
+      expect(file).toBe(copied[0]);
+      return { name: download.suggestedFilename(), file };
+    };
+    await page.locator('.json-tree').getByText('9007199254740993.10').waitFor();
+    const first = await take();
+    expect(first.name).toBe('la-mp_x-1_2026-02-03T10-00-00.000Z.json');
+    expect(stringifyJson(parseJson(first.file))).toBe(stringifyJson(parseJson(text)));
+    for (const digits of ['9007199254740993.10', '1.10', '-0']) expect(first.file).toContain(digits);
+    await page.getByRole('button', { name: 'Now', exact: true }).click();
+    await page.getByText('Deleted at').waitFor();
+    await page.getByText('Another application keeps documents of this type.').waitFor();
+    expect(await page.getByRole('button', { name: 'Bring back' }).count()).toBe(0);
+    expect(await take()).toEqual({
+      name: 'la-mp_x-1_2026-02-03T10-00-01.000Z.json',
+      file: '{\n  "big": 1\n}',
+    });
+    // One whose deletion alone was recorded is known from it.
+    await recordLife(server, tenant, { entity: 'lamp', entityId: 'gone', before: '{"left":2}' }, [undefined]);
+    const gone = await open('document?entity=lamp&id=gone', { width: 390, height: 760 });
+    await gone.getByText('Below is its last state.').waitFor();
+    await gone.locator('.json-tree').getByText('left').waitFor();
+    expect(await sidewaysRoom(gone)).toBe(0);
   });
 
   test('each field says who touched it last, and leads to that moment', async () => {
