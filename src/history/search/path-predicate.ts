@@ -172,14 +172,27 @@ type Substrings = readonly string[] | undefined;
 
 function substringsOf(matcher: ResolvedMatcher): Substrings {
   if (matcher.kind === 'ids') return undefined;
-  if (matcher.kind === 'found') return matcher.texts;
+  if (matcher.kind === 'found') return anyOfTexts(matcher.texts.map((text) => longest(text.split(escaped))));
   return substringsOfItems(matcher.kind === 'list' ? matcher.items : [matcher]);
 }
 
-function substringsOfItems(items: readonly (Text | Glob)[]): Substrings {
-  const texts = items.map((item) => (item.kind === 'text' ? item.text : longest(item.parts)));
+/** The longest part of each item that JSON can write as it is; `quote` stands at both ends of its value. */
+function substringsOfItems(items: readonly (Text | Glob)[], quote = ''): Substrings {
+  const texts = items.map((item) => {
+    const parts = (item.kind === 'text' ? [item.text] : item.parts).flatMap((part) => part.split(escaped));
+    return longest(
+      parts.map((part, at, { length }) => `${at === 0 ? quote : ''}${part}${at === length - 1 ? quote : ''}`),
+    );
+  });
+  return anyOfTexts(texts);
+}
+
+function anyOfTexts(texts: readonly string[]): Substrings {
   return texts.includes('') ? undefined : texts;
 }
+
+/** Characters with an escape of their own in JSON. All others stand as they are, or after `\\u`. */
+const escaped = /["\\/\p{Cc}]/u;
 
 /** The strings that the values must contain, in quotes. Numbers have several forms. */
 function substringsOfSides({ operands }: DocumentQuery): Substrings[] {
@@ -188,16 +201,8 @@ function substringsOfSides({ operands }: DocumentQuery): Substrings[] {
     const items = term.matcher.kind === 'list' ? term.matcher.items : [term.matcher];
     const isString = (item: Text | Glob) =>
       item.kind === 'glob' || item.quoted || !(isJsonNumber(item.text) || keywords.has(item.text));
-    return items.every(isString) ? [substringsOfItems(items.map(inQuotes))] : [];
+    return items.every(isString) ? [substringsOfItems(items, '"')] : [];
   });
-}
-
-function inQuotes(item: Text | Glob): Text | Glob {
-  if (item.kind === 'text') return { ...item, text: `"${item.text}"` };
-  return {
-    ...item,
-    parts: item.parts.map((part, at, { length }) => `${at === 0 ? '"' : ''}${part}${at === length - 1 ? '"' : ''}`),
-  };
 }
 
 const keywords = new Set(['null', 'true', 'false', 'exists', 'missing']);
@@ -208,14 +213,14 @@ function longest(parts: readonly string[]): string {
 
 const maxSought = 16;
 
-/** A quick condition on the text of `paths`, implied by the exact one: without a backslash, JSON has texts verbatim. */
+/** A quick condition on the text of `paths`, implied by the exact one: without `\u`, JSON has these texts verbatim. */
 function mayContain(all: readonly Substrings[]): SqlCondition {
   const conditions = all.flatMap((texts) => {
     if (texts === undefined || texts.length > maxSought) return [];
     return [anyOf(texts.map((text) => sql<SqlBool>`strpos(e.paths, ${text}) > 0`))];
   });
   if (conditions.length === 0) return sql`true`;
-  return sql`((${sql.join(conditions, sql` and `)}) or strpos(e.paths, '\\') > 0)`;
+  return sql`((${sql.join(conditions, sql` and `)}) or strpos(e.paths, '\\u') > 0)`;
 }
 
 /** Nested arrays that a term on values looks into where paths are hidden. What is nested deeper counts as masked. */

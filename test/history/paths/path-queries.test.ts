@@ -101,6 +101,44 @@ test('a string is found within its quotes, however JSON escapes it, and in an ar
   expect(found).toEqual([3, 3, 4, 4, 1, 1, 1, 0, 1]);
 });
 
+test('a part of a long text is found, however JSON escapes what is in and around it', async () => {
+  const texts = [
+    'was\\nPAID in',
+    '\\"PAID\\"',
+    'C:\\\\PAID',
+    'a\\/PAID',
+    '\\u0050AID',
+    '\\ud83d\\ude00PAID',
+    'PA\\tID',
+    'UNPA',
+  ];
+  await history.record(
+    'escapes',
+    texts.flatMap((text) => [
+      { paths: `{"note":{"before":"","after":"${text}"}}` },
+      { paths: `{"note":{"before":["${text}",1]},"other":{"after":{"a":"${text}"}}}` },
+    ]),
+  );
+  const searchTerms = [
+    '*PAID*',
+    '*\nPAID*',
+    '*PAID in',
+    '"\\"PAID\\""',
+    '*"PAID*',
+    '*\\\\PAID',
+    '*/PAID',
+    '*😀PAID',
+    'PA\tID',
+    '*\n*',
+    '*"',
+  ];
+  const found = await history.agree(
+    'escapes',
+    searchTerms.flatMap((value) => [`change:elemMatch(after:${value})`, `change:elemMatch(before:${value})`]),
+  );
+  expect(found).toEqual([6, 6, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
+});
+
 test('characters unsupported by jsonb are literal in texts, globs and regular expressions, numbered or not', async () => {
   const change = '{"before":1,"after":2}';
   await history.record('odd', [
