@@ -1,11 +1,14 @@
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import { askAtOnce, lostAt } from './api/connection.ts';
 import { isAborted } from './api/failure.ts';
+import { onceReached } from './api/requests.ts';
 import { readSession, session } from './api/session.ts';
 import { Shell } from './app/shell.tsx';
 import { Button } from './components/buttons.tsx';
 import { FailureBox, later } from './components/states.tsx';
 import { closeToast, toasts } from './components/toasts.ts';
+import { Time } from './components/values.tsx';
 import '../../docs/site/tokens.css';
 import './design/base.css';
 import './components/layout.css';
@@ -31,7 +34,7 @@ function App() {
 
   const ask = () => {
     setStart({ step: 'asking' });
-    readSession().then(
+    onceReached(readSession).then(
       () => setStart({ step: 'ready' }),
       (error: unknown) => setStart(isAborted(error) ? { step: 'ready' } : { step: 'failed', error }),
     );
@@ -50,7 +53,27 @@ function App() {
     <>
       {start.step === 'asking' ? undefined : session.value === undefined ? <SignInPage link={link} /> : <Shell />}
       <Toasts />
+      <OfflineLine />
     </>
+  );
+}
+
+/** The one place that says that the service is away. What is shown stays, and loads by itself once it is back. */
+function OfflineLine() {
+  const at = lostAt.value;
+  return (
+    <div class={at === undefined ? '' : 'offline-line'} role="status">
+      {at === undefined ? undefined : (
+        <>
+          <span>
+            The service cannot be reached since <Time at={at} detail="clock" />. This page continues once it is back.
+          </span>
+          <Button kind="quiet" onClick={askAtOnce}>
+            Try now
+          </Button>
+        </>
+      )}
+    </div>
   );
 }
 

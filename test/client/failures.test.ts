@@ -51,6 +51,24 @@ function firstCalls(count: number, fault: Parameters<FaultyProxy['behave']>[0]):
   });
 }
 
+test('only a page of another origin is told that its origin may not be allowed', async () => {
+  const refused = async () => {
+    throw new TypeError('Failed to fetch');
+  };
+  const pageOf = (origin: string) => {
+    vi.stubGlobal('location', { origin });
+    vi.stubGlobal('document', { baseURI: `${origin}/page` });
+  };
+  onTestFinished(() => void vi.unstubAllGlobals());
+  const messageOf = async () => (await errorOf(annals({ maxRetries: 0, fetch: refused }).agents.list())).message;
+  const own = 'The connection to the service failed: Failed to fetch';
+  expect(await messageOf()).toBe(own);
+  pageOf(proxy.baseUrl);
+  expect(await messageOf()).toBe(own);
+  pageOf('https://shop.example');
+  expect(await messageOf()).toBe(`${own} (Does ANNALS_CORS_ORIGINS of the service allow the origin of this page?)`);
+});
+
 test('ten calls at once ask for one token, and for one more shortly before it ends', async () => {
   const many = annals();
   const tenCalls = async () => {

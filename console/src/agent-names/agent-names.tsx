@@ -2,6 +2,7 @@ import { effect, signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { quoted } from '../../../src/query/written.ts';
 import { annals } from '../api/annals.ts';
+import { onceReached } from '../api/requests.ts';
 import { allows, session } from '../api/session.ts';
 import { textFor } from '../components/numbers.ts';
 import { Name } from '../components/text.tsx';
@@ -72,7 +73,7 @@ async function readNames(): Promise<void> {
   for (const some of portions(ids.map(quoted))) {
     try {
       const parameters = { q: `_id:(${some.join(',')})`, fields: 'id,name', pageSize: maxAtOnce };
-      const { items } = await annals().agents.list(parameters);
+      const { items } = await onceReached(() => annals().agents.list(parameters));
       names.value = new Map([...names.peek(), ...items.map(({ id = '', name }) => [id, textFor(name)] as const)]);
     } catch {
       // The page then shows the id. Nothing else depends on a name.

@@ -1,7 +1,8 @@
 import { Annals } from '@annals/client';
 import { computed } from '@preact/signals';
+import { apiUrl } from './connection.ts';
 import { giveWay } from './requests.ts';
-import { apiUrl, session, sessionFetch } from './session.ts';
+import { session, sessionFetch } from './session.ts';
 
 const client = computed(() => {
   const tenant = session.value?.tenant;

@@ -1,5 +1,6 @@
 import { advance, finishInSlices, type Steps } from '@annals/client/json';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { checkReached, UnreachedError, untilReached } from './connection.ts';
 import { isAborted } from './failure.ts';
 
 /** What a view knows of an answer of the service. */
@@ -22,8 +23,8 @@ interface State<Value> {
 }
 
 /**
- * Calls the service, and again whenever the key changes. A call that is no longer needed is cancelled. Without a key
- * nothing is called.
+ * Calls the service, and again whenever the key changes. A call that is no longer needed is cancelled; one that did not
+ * reach the service is repeated once that is back. Without a key nothing is called.
  *
  * @example
  * const jobs = useRequest('jobs', (signal) => annals().jobs.list({}, { signal }));
@@ -71,9 +72,21 @@ export function useRequest<Value>(
 
 async function call<Value>(run: (signal: AbortSignal) => PromiseLike<Value>, signal: AbortSignal) {
   try {
-    return { value: await run(signal) };
+    return { value: await onceReached(() => run(signal), signal) };
   } catch (error) {
     return { error: isAborted(error) ? undefined : error };
+  }
+}
+
+/** Runs a call; where it did not reach the service, again once that is back. */
+export async function onceReached<Value>(run: () => PromiseLike<Value>, signal?: AbortSignal): Promise<Value> {
+  for (;;) {
+    try {
+      return await run();
+    } catch (error) {
+      if (!(error instanceof UnreachedError)) throw error;
+      await untilReached(signal);
+    }
   }
 }
 
@@ -87,16 +100,25 @@ interface FetchedCode<Code> {
 export function useCode<Code>(load: () => Promise<Code>): FetchedCode<Code> {
   const [fetched, setFetched] = useState<FetchedCode<Code>>({});
   useEffect(() => {
-    let isNeeded = true;
-    load().then(
-      (code) => isNeeded && setFetched({ code }),
-      (error: unknown) => isNeeded && setFetched({ error }),
+    const leaving = new AbortController();
+    const { signal } = leaving;
+    onceReached(() => reachedCode(load), signal).then(
+      (code) => signal.aborted || setFetched({ code }),
+      (error: unknown) => signal.aborted || setFetched({ error }),
     );
-    return () => {
-      isNeeded = false;
-    };
+    return () => leaving.abort();
   }, [load]);
   return fetched;
+}
+
+const fetched = new WeakSet<() => Promise<unknown>>();
+
+/** Browsers keep the failure of an import until the page is reloaded. So it is tried only where it will succeed. */
+async function reachedCode<Code>(load: () => Promise<Code>): Promise<Code> {
+  if (!fetched.has(load)) await checkReached();
+  const code = await load();
+  fetched.add(load);
+  return code;
 }
 
 /** Work of a view: its result, the error that ended it, or neither while it runs. */

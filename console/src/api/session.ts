@@ -1,6 +1,7 @@
 import { ApiError } from '@annals/client';
 import { computed, signal } from '@preact/signals';
 import { basePath } from '../router/router.tsx';
+import { apiUrl, reach } from './connection.ts';
 import { errorOfResponse, withinLimit } from './failure.ts';
 
 /** Who is signed in, as the service says. */
@@ -29,9 +30,6 @@ export type Credentials =
 
 /** Whether people sign in with their company's account. The service writes it into the page. */
 export const signsInPeople = document.querySelector('meta[name="annals-people"]') !== null;
-
-/** Below this address the service answers the operations of the interface to the session. */
-export const apiUrl = `${location.origin}${basePath}api`;
 
 /** Undefined before the sign-in. */
 export const session = signal<Session | undefined>(undefined);
@@ -82,7 +80,7 @@ export function readsContext(): boolean {
 
 /** Asks the service who is signed in. */
 export async function readSession(): Promise<void> {
-  const response = await fetch(`${apiUrl}/session`, { headers: { accept: 'application/json' } });
+  const response = await reach(`${apiUrl}/session`, { headers: { accept: 'application/json' } });
   if (response.status !== 401) {
     session.value = await sessionOf(response);
     return;
@@ -108,7 +106,7 @@ export async function changeTenant(tenant: string): Promise<void> {
 }
 
 async function postSession(credentials: Credentials): Promise<Response> {
-  return await fetch(`${apiUrl}/session`, {
+  return await reach(`${apiUrl}/session`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', accept: 'application/json' },
     body: JSON.stringify(credentials),
@@ -116,7 +114,7 @@ async function postSession(credentials: Credentials): Promise<Response> {
 }
 
 export async function signOut(): Promise<void> {
-  const response = await fetch(`${apiUrl}/session`, { method: 'DELETE' });
+  const response = await reach(`${apiUrl}/session`, { method: 'DELETE' });
   if (!response.ok && response.status !== 401) throw await errorOfResponse(response);
   sessionEnded.value = false;
   session.value = undefined;
@@ -129,7 +127,7 @@ export async function sessionFetch(input: RequestInfo | URL, init: RequestInit =
   const headers = new Headers(init.headers);
   // The cookie says who is calling.
   headers.delete('authorization');
-  const response = await fetch(input, { ...init, headers });
+  const response = await reach(input, { ...init, headers });
   noteVersion(response.headers);
   if (response.status === 401 && session.value !== undefined) {
     sessionEnded.value = true;

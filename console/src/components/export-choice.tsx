@@ -1,7 +1,8 @@
 import type { Job, NewExport } from '@annals/client';
 import type { ComponentChildren } from 'preact';
+import { apiUrl } from '../api/connection.ts';
 import { useRequest } from '../api/requests.ts';
-import { allows, apiUrl, readSealed, readsContext, readsHistory, session } from '../api/session.ts';
+import { allows, readSealed, readsContext, readsHistory, session } from '../api/session.ts';
 import { CheckField, SelectField } from './forms.tsx';
 import { Icon } from './icon.tsx';
 

@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks';
+import { apiUrl } from '../api/connection.ts';
 import { errorOfResponse } from '../api/failure.ts';
 import { useRequest } from '../api/requests.ts';
-import { apiUrl, sessionFetch } from '../api/session.ts';
+import { sessionFetch } from '../api/session.ts';
 import { Button, useWork } from '../components/buttons.tsx';
 import { SelectField } from '../components/forms.tsx';
 import { ConfirmButton } from '../components/overlays.tsx';

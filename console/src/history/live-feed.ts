@@ -1,7 +1,8 @@
 import type { FeedChange } from '@annals/client';
-import { computed, signal } from '@preact/signals';
+import { computed, effect, signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { annals } from '../api/annals.ts';
+import { lostAt } from '../api/connection.ts';
 import type { EntryPage } from '../api/history-reads.ts';
 import { allows, historyAbilities } from '../api/session.ts';
 import { storedChoice } from '../components/stored-choice.ts';
@@ -70,6 +71,14 @@ class LiveFeed {
     if (this.#cursor === undefined) return;
     this.#connection?.abort();
     this.#connection = undefined;
+  }
+
+  /** Ends the pause of a feed that has lost its connection. */
+  resume(): void {
+    if (this.#connection === undefined) return;
+    this.#connection.abort();
+    this.#connection = undefined;
+    this.connect();
   }
 
   close(): void {
@@ -175,7 +184,15 @@ export function useLive(q: string): LiveFeed {
     if (document.visibilityState === 'hidden') feed.disconnect();
     const onVisibility = () => (document.visibilityState === 'visible' ? feed.connect() : feed.disconnect());
     document.addEventListener('visibilitychange', onVisibility);
+    // Resumes at once where the service is back, whatever the pause of the feed.
+    let wasLost = false;
+    const stop = effect(() => {
+      const isLost = lostAt.value !== undefined;
+      if (wasLost && !isLost) feed.resume();
+      wasLost = isLost;
+    });
     return () => {
+      stop();
       document.removeEventListener('visibilitychange', onVisibility);
       feed.disconnect();
     };

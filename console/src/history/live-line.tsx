@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { lostAt } from '../api/connection.ts';
 import { failureOf } from '../api/failure.ts';
 import { Button } from '../components/buttons.tsx';
 import { Icon } from '../components/icon.tsx';
@@ -48,6 +49,8 @@ function State({ view: { state, changes, readAt, beganLateAt }, onShow }: LiveLi
     case 'catching-up':
       return <Line>The connection is back. Reading what was recorded in between…</Line>;
     case 'lost':
+      // The page says so once for all of it.
+      if (lostAt.value !== undefined) return null;
       return (
         <Line isBad>
           No connection since <Time at={state.at} detail="clock" />. New changes are announced once it is back.

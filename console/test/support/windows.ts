@@ -19,6 +19,8 @@ export interface OpenOptions {
   readonly actors?: ShownActors;
   /** Statuses that the test provokes: the browser logs each as an error. */
   readonly statuses?: readonly number[];
+  /** Whether requests may fail to reach the service. */
+  readonly losesService?: boolean;
   /** Left out: a session is signed in. */
   readonly signedOut?: boolean;
   /** For what the console reads when it is loaded; left out: a window that shows it already goes to the address within it. */
@@ -54,7 +56,7 @@ export function createWindows(browser: Browser, server: TestServer, shop: string
   const sessions = new Map<string, Cookies>();
   const problems: string[] = [];
   /** What the pages of the running test may do. */
-  const allowed = { places: [server.baseUrl], statuses: new Set<number>() };
+  const allowed = { places: [server.baseUrl], statuses: new Set<number>(), losses: false };
 
   async function startWindow(): Promise<Window> {
     const context = await browser.newContext({
@@ -72,7 +74,9 @@ export function createWindows(browser: Browser, server: TestServer, shop: string
     context.on('weberror', (error) => problems.push(`an error of the page: ${error.error().stack}`));
     context.on('console', (message) => {
       const text = message.text();
-      const isProvoked = [...allowed.statuses].some((status) => text.includes(`status of ${status}`));
+      const isProvoked =
+        [...allowed.statuses].some((status) => text.includes(`status of ${status}`)) ||
+        (allowed.losses && text.includes('net::ERR_'));
       if (['error', 'warning'].includes(message.type()) && !isProvoked) problems.push(`${message.type()}: ${text}`);
     });
     return { context, page: await context.newPage() };
@@ -118,6 +122,7 @@ export function createWindows(browser: Browser, server: TestServer, shop: string
         baseUrl = server.baseUrl,
         others = [],
         signedOut = false,
+        losesService = false,
         fresh = signedOut || !isWithin(address),
       } = options;
       const rights = rightsOf(options);
@@ -126,6 +131,7 @@ export function createWindows(browser: Browser, server: TestServer, shop: string
       taken.push(window);
       allowed.places.push(baseUrl, ...others);
       for (const status of statuses) allowed.statuses.add(status);
+      if (losesService) allowed.losses = true;
       await page.setViewportSize({ width, height });
       await page.emulateMedia({ colorScheme });
       if (window.shows === rights && !fresh) {
@@ -142,6 +148,7 @@ export function createWindows(browser: Browser, server: TestServer, shop: string
       await Promise.all(taken.splice(0).map(leaveWindow));
       allowed.places = [server.baseUrl];
       allowed.statuses.clear();
+      allowed.losses = false;
       expect(problems.splice(0)).toEqual([]);
     },
   };

@@ -23,6 +23,8 @@ export interface TestServerOptions {
   clock?: Partial<Clock>;
   /** Environment variables; PORT and DATABASE_URL are of no effect. */
   environment?: Record<string, string>;
+  /** Of a server that was closed, to start it again; left out: a free one. */
+  port?: number;
   /** Milliseconds that a request has; left out: 30,000. */
   requestLimit?: number;
   /** Left out: those of the contract. */
@@ -105,7 +107,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const app = await buildApp(context, { requestLimit: options.requestLimit });
   answers ??= checkAnswers(app.openApiText());
   options.extend?.(app, context);
-  const baseUrl = await app.listen({ port: 0, host: '127.0.0.1' });
+  const baseUrl = await app.listen({ port: options.port ?? 0, host: '127.0.0.1' });
   const check = answers;
   const basePath = basePathOf(context.config.baseUrl);
 

@@ -61,17 +61,27 @@ async function within<Result>(attempt: Attempt, run: (limit: AttemptLimit) => Pr
   }
 }
 
-function failureOf(error: unknown, { signal, timeout, requestId, number }: Attempt, limit: AttemptLimit): unknown {
+function failureOf(
+  error: unknown,
+  { baseUrl, signal, timeout, requestId, number }: Attempt,
+  limit: AttemptLimit,
+): unknown {
   if (error instanceof ApiError) return error;
   if (signal?.aborted === true) return signal.reason;
   const options = { cause: error, requestId, attempts: number };
   if (limit.expired) return new ApiError('timeout', `The service did not answer within ${timeout} ms.`, options);
-  return new ApiError('connection_failed', `The connection to the service failed: ${causeOf(error)}${hint()}`, options);
+  return new ApiError(
+    'connection_failed',
+    `The connection to the service failed: ${causeOf(error)}${hint(baseUrl)}`,
+    options,
+  );
 }
 
-/** A browser does not tell a page that its origin is not allowed. */
-function hint(): string {
-  return 'document' in globalThis ? ' (Does ANNALS_CORS_ORIGINS of the service allow the origin of this page?)' : '';
+/** A browser does not tell a page that its origin is not allowed. The service's own pages always are. */
+function hint(baseUrl: string): string {
+  const { document, location } = globalThis;
+  const isElsewhere = document !== undefined && new URL(baseUrl, document.baseURI).origin !== location.origin;
+  return isElsewhere ? ' (Does ANNALS_CORS_ORIGINS of the service allow the origin of this page?)' : '';
 }
 
 /** Node's own message, "fetch failed", says nothing; its cause has the reason. */
