@@ -2,6 +2,9 @@ import type { WrittenRestriction } from './written-restriction.ts';
 
 export type ExportFormat = 'NDJSON' | 'CSV';
 
+/** What a row of a CSV file is: a change, or one path of a change. */
+export type ExportRows = 'change' | 'field';
+
 /** Defines the entries of an export. */
 export interface ExportSnapshot {
   /** The text form of a pg_snapshot. */
@@ -14,13 +17,24 @@ export interface ExportSnapshot {
 
 /** The progress of an export: its snapshot, and the last entry in the file. */
 export interface ExportProgress extends ExportSnapshot {
-  readonly after: { readonly at: number; readonly sequence: number };
+  readonly after: ExportedPlace;
+}
+
+interface ExportedPlace {
+  readonly at: number;
+  readonly sequence: number;
+  /** With a row for each path: the number of the last path in the file. */
+  readonly path?: number | undefined;
 }
 
 export interface ExportRequest {
   readonly tenant: string;
   readonly q: string;
   readonly format: ExportFormat;
+  /** Of a CSV file; default: `change`. */
+  readonly rows?: ExportRows | undefined;
+  /** Whether a CSV file begins with a byte order mark; default: no. */
+  readonly bom?: boolean | undefined;
   /** Whether the file has each entry's context and recorder; default: no. */
   readonly withContext?: boolean;
   /** Whether `q` may have terms on contexts: the right of its client now; default: no. */
@@ -42,6 +56,7 @@ export interface ExportRequest {
 /** A part of an export's file. */
 export interface ExportPiece {
   readonly text: string;
+  /** Entries that begin in the part. */
   readonly entries: number;
   /** The last entry of the part. */
   readonly last: ExportProgress['after'];

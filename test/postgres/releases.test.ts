@@ -208,7 +208,11 @@ describe('a database whose last version left something unfinished', () => {
   );
 
   test('is opened once it is finished', async () => {
-    expect(await migrate(database.pool)).toEqual(['0002-change-input.sql', '0003-who-exactly.sql']);
+    expect(await migrate(database.pool)).toEqual([
+      '0002-change-input.sql',
+      '0003-who-exactly.sql',
+      '0004-fields-and-reasons.sql',
+    ]);
     expect((await ledgerOf(database))[0]).toBe('0001-baseline.sql');
   });
 });
@@ -248,6 +252,7 @@ const checksums: Readonly<Record<string, string>> = {
   '0001-baseline.sql': 'a0b737354095dcace74ed63a73bbea881b71587c3399c9edb1f36778069dea40',
   '0002-change-input.sql': '60a45a6818c6b79d693f8fc19b85640df755f9a949d77cf27e14977366ea7339',
   '0003-who-exactly.sql': '58980710b23331d24bcd0b39f535f82043004b43ed57b19c73570d2089bd6900',
+  '0004-fields-and-reasons.sql': 'a1295ebff45a848399018f7a32648a1cb8a205345184ae8ac55b0c5dc7c0b7c6',
 };
 
 test('migrations are never edited', async () => {

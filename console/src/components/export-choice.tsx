@@ -7,9 +7,20 @@ import { CheckField, SelectField } from './forms.tsx';
 import { Icon } from './icon.tsx';
 
 /** What the file of an export is to be. */
-type ExportChoice = Required<Pick<NewExport, 'format' | 'context' | 'proof'>>;
+type ExportChoice = Required<Pick<NewExport, 'format' | 'context' | 'proof' | 'bom' | 'rows'>>;
 
-export const defaultExportChoice: ExportChoice = { format: 'NDJSON', context: false, proof: false };
+export const defaultExportChoice: ExportChoice = {
+  format: 'NDJSON',
+  context: false,
+  proof: false,
+  bom: true,
+  rows: 'change',
+};
+
+/** What is sent of a choice: the service refuses choices of CSV for other formats. */
+export function sentChoice({ bom, rows, ...choice }: ExportChoice): Omit<NewExport, 'type'> {
+  return choice.format === 'CSV' ? { ...choice, bom, rows } : choice;
+}
 
 interface ExportChoiceProps {
   readonly choice: ExportChoice;
@@ -24,7 +35,7 @@ export function ExportChoiceFields({ choice, onChange }: ExportChoiceProps) {
     <>
       <SelectField
         label="Format"
-        hint="NDJSON has one JSON object a line. CSV has one line a change, for spreadsheets."
+        hint="NDJSON has one JSON object a line. CSV is for spreadsheets."
         choices={[
           ['NDJSON', 'NDJSON'],
           ['CSV', 'CSV'],
@@ -33,6 +44,23 @@ export function ExportChoiceFields({ choice, onChange }: ExportChoiceProps) {
         disabled={choice.proof}
         onChoose={(format) => onChange({ ...choice, format })}
       />
+      {choice.format === 'CSV' ? (
+        <>
+          <SelectField
+            label="Rows"
+            hint="A row for each path has its value before and after."
+            choices={[
+              ['change', 'One for each change'],
+              ['field', 'One for each path of a change'],
+            ]}
+            value={choice.rows}
+            onChoose={(rows) => onChange({ ...choice, rows })}
+          />
+          <CheckField checked={choice.bom} onCheck={(bom) => onChange({ ...choice, bom })}>
+            With a byte order mark, by which Excel reads the file as UTF-8
+          </CheckField>
+        </>
+      ) : undefined}
       {readsContext() ? (
         <CheckField checked={choice.context} onCheck={(context) => onChange({ ...choice, context })}>
           With the context of each change, and how it was recorded

@@ -56,7 +56,7 @@ export function Entries({ list, error = list.error, page, q, open, onQuery, onPa
       )}
       {total === 0 ? undefined : (
         <footer class="entries-footer">
-          <span class="muted number">{counted(total, 'entry', 'entries')}</span>
+          <span class="muted number">{counted(total, 'change')}</span>
           <Pager page={page} pages={value?.totalPages ?? 1} onPage={turnTo} />
           <span class="muted key-hints">
             <kbd>j</kbd> <kbd>k</kbd> move · <kbd>Enter</kbd> opens

@@ -160,8 +160,8 @@ const otherValue = /^(?:-?\d|[[{"]|(?:true|false|null)$)/;
 /** What an entry changed, on one line. */
 export function PathSummary({ entry }: { readonly entry: Entry }) {
   const { type, paths } = entry;
-  if (paths.size === 0) return <span class="muted">no fields</span>;
-  if (type !== 'update') return <span class="muted">{counted(paths.size, 'field')}</span>;
+  if (paths.size === 0) return <span class="muted">no changes</span>;
+  if (type !== 'update') return <span class="muted">{counted(paths.size, 'change')}</span>;
   const first = part(paths, 0, shown);
   return (
     <>

@@ -71,7 +71,7 @@ export function EntryPanel({ entry: ref, onClose }: EntryPanelProps) {
             <EntryFacts entry={entry} />
             <Segments
               class="entry-views"
-              label="What is shown of the entry"
+              label="What is shown of the change"
               choices={shownViews.map(([name, label]) =>
                 name === 'changes' ? [name, counted(entry.paths.size, 'change')] : [name, label],
               )}
@@ -105,7 +105,7 @@ function EntryJson({ entry }: { readonly entry: Entry }) {
   return (
     <div class="entry-json">
       <CopyButton what="the JSON" label="Copy" text={() => text} />
-      <LinesView text={text} label="The entry as JSON" />
+      <LinesView text={text} label="The change as JSON" />
     </div>
   );
 }

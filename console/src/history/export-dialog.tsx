@@ -2,14 +2,14 @@ import type { Job } from '@annals/client';
 import { useState } from 'preact/hooks';
 import { annals } from '../api/annals.ts';
 import { useReloads, useRequest } from '../api/requests.ts';
-import { DownloadLink, defaultExportChoice, ExportChoiceFields } from '../components/export-choice.tsx';
+import { DownloadLink, defaultExportChoice, ExportChoiceFields, sentChoice } from '../components/export-choice.tsx';
 import { bytesText, counted } from '../components/numbers.ts';
 import { Dialog } from '../components/overlays.tsx';
 import { FailureBox, Progress } from '../components/states.tsx';
 
 interface ExportDialogProps {
   readonly q: string;
-  /** How many entries the query finds now. */
+  /** How many changes the query finds now. */
   readonly total: number;
   readonly onClose: () => void;
 }
@@ -28,15 +28,15 @@ export function ExportDialog({ q, total, onClose }: ExportDialogProps) {
   useReloads(request, { pause, isOn: job?.status === 'in_progress' });
   if (jobId === undefined) {
     const run = async () => {
-      setJobId((await annals().jobs.export({ q, ...choice })).jobId);
+      setJobId((await annals().jobs.export({ q, ...sentChoice(choice) })).jobId);
       return false;
     };
-    // With proof the file may have entries of other times as well.
-    const label = `Export ${choice.proof ? 'with proof' : counted(total, 'entry', 'entries')}`;
+    // With proof the file may have changes of other times as well.
+    const label = `Export ${choice.proof ? 'with proof' : counted(total, 'change')}`;
     return (
       <Dialog title="Export" onClose={onClose} actions={[{ label, run }]}>
         <p>
-          {counted(total, 'entry', 'entries')} of {q === '' ? 'the last 30 days' : <code>{q}</code>}
+          {counted(total, 'change')} of {q === '' ? 'the last 30 days' : <code>{q}</code>}
         </p>
         <ExportChoiceFields choice={choice} onChange={setChoice} />
       </Dialog>
@@ -72,8 +72,8 @@ function JobProgress({ job, total }: { readonly job: Job | undefined; readonly t
     <>
       <p aria-live="polite">
         {isDone
-          ? `Ready: ${counted(entries, 'entry', 'entries')}, ${bytesText(job.metadata.bytes ?? 0)}.`
-          : `${counted(entries, 'entry', 'entries')} written. You may close this; the job continues.`}
+          ? `Ready: ${counted(entries, 'change')}, ${bytesText(job.metadata.bytes ?? 0)}.`
+          : `${counted(entries, 'change')} written. You may close this; the job continues.`}
       </p>
       <Progress share={isDone ? 1 : share} label="Progress of the export" />
     </>

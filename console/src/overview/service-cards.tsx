@@ -17,7 +17,7 @@ import { type TroubledAgent, troubleOf } from './trouble.ts';
 type Amount = 'entries' | 'requests' | 'tokens';
 
 const amounts: readonly { readonly amount: Amount; readonly word: string }[] = [
-  { amount: 'entries', word: 'Entries' },
+  { amount: 'entries', word: 'Changes' },
   { amount: 'requests', word: 'Requests' },
   { amount: 'tokens', word: 'Tokens' },
 ];

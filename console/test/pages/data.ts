@@ -169,7 +169,7 @@ export function dataTests(the: () => ConsoleUnderTest): void {
     const row = page.getByRole('row', { name: 'entity:product type:create' });
     const file = row.getByRole('link', { name: 'NDJSON' });
     await file.waitFor();
-    const entries = Number(/^([\d,]+) entr/.exec((await row.locator('.muted.number').textContent()) ?? '')?.[1]);
+    const entries = Number(/^([\d,]+) change/.exec((await row.locator('.muted.number').textContent()) ?? '')?.[1]);
     const download = page.waitForEvent('download');
     await file.click();
     const lines = (await readFile(await (await download).path(), 'utf8')).trim().split('\n');
@@ -227,7 +227,7 @@ export function dataTests(the: () => ConsoleUnderTest): void {
     await page.getByRole('button', { name: 'Export', exact: true }).click();
     // The context is for those who may read it.
     expect(await page.getByRole('dialog').getByRole('checkbox').count()).toBe(0);
-    await page.getByRole('button', { name: /^Export \d+ entr(y|ies)$/ }).click();
+    await page.getByRole('button', { name: /^Export \d+ changes?$/ }).click();
     await page.getByRole('link', { name: 'Download' }).waitFor();
     await page.keyboard.press('Escape');
     await page.getByRole('link', { name: 'Data', exact: true }).click();

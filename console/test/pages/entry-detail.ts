@@ -129,12 +129,28 @@ export function entryDetailTests(the: () => ConsoleUnderTest): void {
     await page.keyboard.press('Escape');
     await page.getByRole('button', { name: 'Export', exact: true }).click();
     await page.getByLabel('With the context of each change').check();
-    await page.getByRole('button', { name: 'Export 1 entry' }).click();
+    await page.getByRole('button', { name: 'Export 1 change' }).click();
     const [download] = await Promise.all([
       page.waitForEvent('download'),
       page.getByRole('link', { name: 'Download' }).click(),
     ]);
     expect(await readFile(await download.path(), 'utf8')).toContain('"context":{"reason":"goodwill","price":1.10}');
+
+    // For a spreadsheet: a row for each path, and a byte order mark unless one wants none.
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Export', exact: true }).click();
+    expect(await page.getByLabel('Rows', { exact: true }).count()).toBe(0);
+    await page.getByLabel('Format').selectOption('CSV');
+    await page.getByLabel('Rows', { exact: true }).selectOption('field');
+    expect(await page.getByLabel('With a byte order mark').isChecked()).toBe(true);
+    await checkAccessibility(page, 'dialog');
+    await page.getByRole('button', { name: 'Export 1 change' }).click();
+    const [table] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'Download' }).click(),
+    ]);
+    const csv = await readFile(await table.path(), 'utf8');
+    expect(csv).toMatch(/^\ufeffat,type,[a-zA-Z,]+,pathNumber,path,before,after,actorId,/);
 
     const reader = await open('history?q=entity%3Aparcel', { scope: 'changelog.changelog_read' });
     await reader.locator('.entry-link').click();

@@ -27,7 +27,7 @@ export function restrictedTests(the: () => ConsoleUnderTest): void {
     await page.keyboard.press('Escape');
 
     await rows.first().click();
-    const views = page.getByRole('group', { name: 'What is shown of the entry' });
+    const views = page.getByRole('group', { name: 'What is shown of the change' });
     await views.waitFor();
     const whole = views.getByRole('button', { name: 'Before and after' });
     await expect.poll(() => whole.count()).toBe(has.includes('Before and after') ? 1 : 0);

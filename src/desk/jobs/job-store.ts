@@ -38,6 +38,7 @@ interface JobTable {
   since: number | null;
   last_at: number | null;
   last_sequence: number | null;
+  last_path: number | null;
 }
 
 interface JobChunkTable {
@@ -212,6 +213,7 @@ export async function updateProgress(
       since: of.since,
       last_at: last.at,
       last_sequence: last.sequence,
+      last_path: last.path ?? null,
     })
     .where(({ and }) => and({ tenant, id }))
     .execute();

@@ -1,5 +1,5 @@
 import { AnnalsError, type ErrorType } from '../../core/errors.ts';
-import type { ExportFormat } from '../../core/export-history.ts';
+import type { ExportFormat, ExportRows } from '../../core/export-history.ts';
 import type { WrittenRestriction } from '../../core/written-restriction.ts';
 import type { AnsweredChat, QueuedChat } from '../queued-chat.ts';
 import type { JobDocument } from './schemas.ts';
@@ -10,6 +10,9 @@ export type JobType = JobDocument['type'];
 export interface ExportInput {
   q: string;
   format: ExportFormat;
+  /** Of a CSV file; left out: no byte order mark, and a row for each change. */
+  bom?: boolean | undefined;
+  rows?: ExportRows | undefined;
   /** Left out in jobs from before it existed: false. */
   withContext?: boolean;
   /** Whether the file is a bundle; left out: no. */
@@ -27,6 +30,8 @@ const guardedOfExport = ['metadata.q', 'metadata.entries', 'metadata.bytes', 'me
 export interface ExportRequest {
   q: string;
   format: ExportFormat;
+  bom?: boolean | undefined;
+  rows?: ExportRows | undefined;
   withContext?: boolean;
   proof?: boolean;
   restriction?: readonly WrittenRestriction[] | undefined;
@@ -44,6 +49,8 @@ export function exportDocument(
   {
     q,
     format,
+    bom,
+    rows,
     withContext = false,
     usesContext = false,
     proof = false,
@@ -56,6 +63,8 @@ export function exportDocument(
     clientId,
     q,
     format,
+    ...(bom === undefined ? {} : { bom }),
+    ...(rows === undefined ? {} : { rows }),
     ...(withContext ? { context: true as const } : {}),
     ...(usesContext ? { searchesContext: true as const } : {}),
     ...(proof ? { proof: true as const } : {}),

@@ -74,9 +74,11 @@ export async function takeNextJob(
     .executeTakeFirst();
   if (row === undefined) return undefined;
   const { id, attempt, stalled, call_began: callBegan, input } = row;
-  const { snapshot, snapshot_on: placement, since, last_at: at, last_sequence } = row;
+  const { snapshot, snapshot_on: placement, since, last_at: at, last_sequence, last_path } = row;
   const hasProgress = snapshot !== null && since !== null && at !== null && last_sequence !== null;
-  const progress = hasProgress ? { snapshot, placement, since, after: { at, sequence: last_sequence } } : undefined;
+  const progress = hasProgress
+    ? { snapshot, placement, since, after: { at, sequence: last_sequence, path: last_path ?? undefined } }
+    : undefined;
   const document: JobDocument = JSON.parse(row.full_document ?? row.document);
   return { tenant, id, type, attempt, stalled, callBegan, input, progress, document };
 }

@@ -59,10 +59,13 @@ export async function jobRoutes(
     async (request, reply) => {
       const { tenant } = request.params;
       const { scopes, clientId, restriction } = request.credentials;
-      const { q = '', format, context: withContext = false, proof = false } = request.body;
-      const options = { q, format, withContext, proof };
+      const { q = '', format, bom, rows, context: withContext = false, proof = false } = request.body;
+      const options = { q, format, bom, rows, withContext, proof };
       if (proof && (!scopes.includes('changelog.proof_read') || restriction !== undefined)) throw insufficientScopes();
       if (proof && format !== 'NDJSON') throw invalidField('format', 'with proof the format is NDJSON');
+      for (const [field, value] of Object.entries({ bom, rows })) {
+        if (value !== undefined && format !== 'CSV') throw invalidField(field, 'is for the format CSV alone');
+      }
       const readsContext = mayReadContext(scopes) && restriction === undefined;
       if (withContext && !readsContext) throw insufficientScopes();
       const jobId = await jobs.startExport(tenant, {

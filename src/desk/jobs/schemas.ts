@@ -22,6 +22,19 @@ export const NewExport = Type.Object(
       }),
     ),
     format: Type.Union([Type.Literal('NDJSON'), Type.Literal('CSV')]),
+    bom: Type.Optional(
+      Type.Boolean({
+        description:
+          'For CSV alone: whether the file begins with a byte order mark, by which spreadsheets know UTF-8. Default: false.',
+      }),
+    ),
+    rows: Type.Optional(
+      Type.Enum(['change', 'field'], {
+        type: 'string',
+        description:
+          'For CSV alone: one row for each change (default), or one for each changed path, with its value before and after.',
+      }),
+    ),
     context: Type.Optional(
       Type.Boolean({
         description:
@@ -38,7 +51,10 @@ export const NewExport = Type.Object(
   {
     $id: 'NewExport',
     additionalProperties: false,
-    examples: [{ type: 'EXPORT', q: 'entity:product type:update', format: 'NDJSON' }],
+    examples: [
+      { type: 'EXPORT', q: 'entity:product type:update', format: 'NDJSON' },
+      { type: 'EXPORT', q: 'entity:product type:update', format: 'CSV', bom: true, rows: 'field' },
+    ],
   },
 );
 
@@ -67,6 +83,10 @@ export const Job = Type.Object(
         clientId: Type.Optional(Type.String({ description: 'The client that created the export.' })),
         q: Type.Optional(Type.String({ description: 'The query of an export.' })),
         format: Type.Optional(Type.Enum(['NDJSON', 'CSV'], { type: 'string' })),
+        bom: Type.Optional(Type.Boolean({ description: 'Whether its CSV file begins with a byte order mark.' })),
+        rows: Type.Optional(
+          Type.Enum(['change', 'field'], { type: 'string', description: 'What a row of its CSV file is.' }),
+        ),
         context: Type.Optional(
           Type.Boolean({
             description: "Whether the file has each entry's context. Such a file needs changelog.changelog_manage.",

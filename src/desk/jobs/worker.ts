@@ -74,14 +74,14 @@ export async function runExport(
     });
   }
 
-  const { q, format, askedAt, withContext = false, proof = false, restriction } = input;
+  const { q, format, bom, rows, askedAt, withContext = false, proof = false, restriction } = input;
   const { clientId, ...metadata } = job.document.metadata;
   const scopes = clientId === undefined ? undefined : await scopesNow(tenant, clientId);
   const readsContext = mayReadContext(scopes ?? []);
   if (needsContext(metadata) && !readsContext) throw noContext();
   let begun = job.progress !== undefined;
   const resume = job.progress;
-  const options = { format, withContext, readsContext, proof, restriction, clientId, askedAt, resume };
+  const options = { format, bom, rows, withContext, readsContext, proof, restriction, clientId, askedAt, resume };
   await exportHistory.run({ tenant, q, ...options, signal: stop.signal }, async (piece) => {
     begun = true;
     await take(piece);

@@ -1,11 +1,12 @@
-import type { ExportFormat } from '../../core/export-history.ts';
+import type { ExportFormat, ExportRows } from '../../core/export-history.ts';
 import { threaded } from '../../core/fairness/threads.ts';
-import { elementsOf, entriesOf, objectText, stringOf } from '../../core/json/members.ts';
+import { elementsOf, entriesOf, memberOf, objectText, stringOf } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import type { JsonNode } from '../../core/json/tape.ts';
 import { compactText } from '../../core/json/text.ts';
 import type { PathPattern } from '../../core/path-pattern.ts';
 import { keysOfPath } from '../../core/path-pattern.ts';
+import { textOfProjection } from '../../query/json-projection.ts';
 import { applyRulesAt, type CompiledRules, compileRules } from '../../recording/mapping/apply-rules.ts';
 
 /**
@@ -28,6 +29,13 @@ const maskPaths = threaded(
   },
 );
 
+interface LinesOptions {
+  readonly format: ExportFormat;
+  /** Of a CSV file. With `field` each line has one path, or none. */
+  readonly rows: ExportRows;
+  readonly hide: readonly PathPattern[];
+}
+
 /**
  * Masks hidden values in the lines of a file. Takes a JSON array for each line: the text before `paths`, the paths
  * themselves, and the texts after. Long pieces of a file are masked in a worker thread.
@@ -35,20 +43,48 @@ const maskPaths = threaded(
 export const hideLines = threaded(
   import.meta.url,
   'hideLines',
-  (parts: string, { format, hide }: { format: ExportFormat; hide: readonly PathPattern[] }): string => {
+  (parts: string, { format, rows, hide }: LinesOptions): string => {
     const rules = compileRules({ mask: hide, ignore: [] });
     const lines = parts.split('\n').filter((line) => line !== '');
     return lines
       .map((line) => {
         const [before, paths, ...after] = elementsOf(parseJson(line));
         if (paths === undefined) throw new Error('a line of an export has no paths');
-        const masked = maskedPaths(compactText(paths), rules);
-        const field = format === 'CSV' ? `"${masked.replaceAll('"', '""')}"` : masked;
+        const text = rows === 'field' ? withoutStandIns(compactText(paths)) : compactText(paths);
+        const masked = maskedPaths(text, rules);
+        const field = rows === 'field' ? pathFields(masked) : format === 'CSV' ? quoted(masked) : masked;
         return `${stringOf(before)}${field}${after.map(stringOf).join('')}`;
       })
       .join('');
   },
 );
+
+/** The path and its values before and after, as fields of a CSV line. JSON text is no formula. */
+function pathFields(text: string): string {
+  const [field] = entriesOf(parseJson(text));
+  if (field === undefined) return ',,';
+  const [path, sides] = field;
+  const values = ['before', 'after'].map((side) => {
+    const value = memberOf(sides, side);
+    return value === undefined ? '' : quoted(compactText(value));
+  });
+  return [quoted(formula.test(path) ? `'${path}` : path), ...values].join(',');
+}
+
+/** As the routine csv_field. */
+const formula = /^[=+\-@\t\n\r＝＋－＠]/;
+
+function quoted(text: string): string {
+  return `"${text.replaceAll('"', '""')}"`;
+}
+
+const jsonString = /"(?:[^"\\]|\\.)*"/g;
+
+/** The JSON text whose strings `plain_json` has rewritten. */
+function withoutStandIns(text: string): string {
+  if (!/\\u(?:0001|d7ff)|\ud7ff/i.test(text)) return text;
+  return text.replaceAll(jsonString, (token) => JSON.stringify(textOfProjection(JSON.parse(token) as string)));
+}
 
 function maskedPaths(text: string, rules: CompiledRules): string {
   return objectText(

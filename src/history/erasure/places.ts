@@ -259,6 +259,7 @@ export const places: Readonly<Record<string, PlacesOfTable>> = {
     subscription: made,
     kind: made,
     outcome: made,
+    reason: made,
     answer: ['clear', 'what a target answered'],
     error: ['clear', 'what failed'],
   },

@@ -1,5 +1,11 @@
 import { correlationSeal } from '../../core/correlation-seal.ts';
-import type { ExportHistory, ExportPiece, ExportRequest, ExportSnapshot } from '../../core/export-history.ts';
+import type {
+  ExportHistory,
+  ExportPiece,
+  ExportRequest,
+  ExportRows,
+  ExportSnapshot,
+} from '../../core/export-history.ts';
 import { TimeSlice } from '../../core/fairness/time-slice.ts';
 import { doWork } from '../../core/fairness/work.ts';
 import type { Sealer } from '../../core/sealing.ts';
@@ -54,17 +60,20 @@ export function createExportHistory(dependencies: ExportDependencies): ExportHis
     take: (piece: ExportPiece) => Promise<void>,
   ): Promise<void> {
     const restriction = restrictionOf(request);
+    const { rows = 'change' } = request;
     const { of, resumed } = await open(dependencies, transaction, { ...request, restriction }, known);
     let isFirst = !resumed;
     const next = async () => {
       const lines = await takeLines(transaction, pieceBytes);
       request.signal.throwIfAborted();
-      if (lines === undefined || restriction === undefined || !comesInParts(restriction)) return lines;
-      const sealed = await sealLines(lines.text, request.format, restriction.correlations);
-      return { ...lines, text: await hideLines(sealed, { format: request.format, hide: restriction.hide }) };
+      const inParts = partsOf(rows, restriction);
+      if (lines === undefined || inParts === undefined) return lines;
+      const { format } = request;
+      const sealed = inParts === 'plain' ? lines.text : await sealLines(lines.text, format, restriction?.correlations);
+      return { ...lines, text: await hideLines(sealed, { format, rows, hide: restriction?.hide ?? [] }) };
     };
     if (isFirst && request.format === 'CSV') {
-      await take({ text: csvHead(request.withContext), entries: 0, last: beforeAll, of, isFirst });
+      await take({ text: csvHead(request), entries: 0, last: beforeAll, of, isFirst });
       isFirst = false;
     }
     let taking = next();
@@ -104,9 +113,10 @@ function scopesOf(readsContext = false): readonly Scope[] {
   return readsContext ? ['changelog.changelog_manage'] : [];
 }
 
-/** Whether the service completes the lines that the database writes. */
-function comesInParts({ hide, actors }: Restriction): boolean {
-  return hide.length > 0 || actors === 'all';
+/** How the database writes lines that the service completes; undefined if it writes them whole. */
+function partsOf(rows: ExportRows, restriction: Restriction | undefined): 'sealed' | 'plain' | undefined {
+  if (restriction !== undefined && (restriction.hide.length > 0 || restriction.actors === 'all')) return 'sealed';
+  return rows === 'field' ? 'plain' : undefined;
 }
 
 /** The place before all entries, newest first. */
@@ -119,7 +129,7 @@ async function open(
   request: Omit<ExportRequest, 'restriction'> & { readonly restriction: Restriction | undefined },
   known: Dictionary,
 ): Promise<{ of: ExportSnapshot; resumed: boolean }> {
-  const { tenant, q, format, withContext, readsContext, askedAt, restriction } = request;
+  const { tenant, q, format, rows = 'change', withContext, readsContext, askedAt, restriction } = request;
   const { snapshot, placement } = await readExportSnapshot(transaction, tenant);
   const { horizon, dictionary } = await openSnapshot(transaction, tenant, now(), known);
   const { horizon: horizonSoon } = await readSnapshot(transaction, tenant, now() + clockMargin, dictionary);
@@ -131,8 +141,9 @@ async function open(
   const query = queryAt(tenant, own, askedAt, restriction);
   const since = resume?.since ?? Math.max(query.from, horizon);
   const search = await searchFor(transaction, query, { since, dictionary, regexes });
-  const inParts = restriction !== undefined && comesInParts(restriction);
-  await openLines(transaction, search, { format, withContext, inParts, actors: restriction?.actors, resume });
+  const inParts = partsOf(rows, restriction);
+  const { actors } = restriction ?? {};
+  await openLines(transaction, search, { format, rows, withContext, inParts, actors, resume });
   return { of: { snapshot: resume?.snapshot ?? snapshot, placement, since }, resumed: resume !== undefined };
 }
 

@@ -12,7 +12,7 @@ import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder, recordChange } from '../../../src/recording/record-change.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
-import { csvRowOf, rowsOfCsv } from '../../support/oracle/csv.ts';
+import { csvRowOf, fieldRowsOf, normalized, rowsOfCsv } from '../../support/oracle/csv.ts';
 import { arbitraryHistory } from '../../support/oracle/history-arbitrary.ts';
 import { checkLaw, someOf } from '../../support/oracle/law.ts';
 import { arbitraryQuery } from '../../support/oracle/query-arbitrary.ts';
@@ -52,6 +52,9 @@ describe('the file of an export', () => {
           csvHead().trim().split(','),
           ...items.map(csvRowOf),
         ]);
+        const fields = await collect({ tenant: 'law', q, format: 'CSV', rows: 'field' });
+        expect(fields.reduce((sum, piece) => sum + piece.entries, 0)).toBe(items.length);
+        expect(rowsOfFields(fields)).toEqual(items.flatMap(fieldRowsOf));
       }
     });
   });
@@ -102,12 +105,85 @@ describe('the file of an export', () => {
     for (const field of fields.flat()) expect(field).not.toMatch(/^[=+\-@\t\r\n＝＋－＠]/);
   });
 
+  test('has a row for each path, digit for digit, and one for a change without paths', async () => {
+    const call = await callerOf('fields');
+    const paths =
+      '{"price":{"before":1.10,"after":-12345678901234567890.1234567890123456789e-3},"=cmd()":{"after":"=1+1"},' +
+      '"a\\"b":{"before":null},"nul\\u0000":{"after":"\\u0000\\ud800\\u0001"},"-5":{"before":[1.0],"after":{"x":1E5}}}';
+    await record('fields', [
+      change({ at: now - 1, paths, related: [{ entity: 'group', entityId: 'g' }] }),
+      change({ at: now - 2, type: 'delete' }),
+    ]);
+    const { text, job } = await exported(call, 'fields', { q: '', format: 'CSV', rows: 'field' });
+    expect(job.metadata).toMatchObject({ rows: 'field', entries: 2 });
+    expect(rowsOfCsv(text).map((row) => row.slice(7, 12))).toEqual([
+      ['related', 'pathNumber', 'path', 'before', 'after'],
+      ['[{"entity":"group","entityId":"g"}]', '1', 'price', '1.10', '-12345678901234567890.1234567890123456789e-3'],
+      ['', '2', "'=cmd()", '', '"=1+1"'],
+      ['', '3', 'a"b', 'null', ''],
+      ['', '4', 'nul\0', '', '"\\u0000\\ud800\\u0001"'],
+      ['', '5', "'-5", '[1.0]', '{"x":1E5}'],
+      ['[]', '', '', '', ''],
+    ]);
+  });
+
+  test('with a row for each path comes in bounded pieces, and resumes within a change', async () => {
+    await server.createTenant('wide');
+    const paths = `{${Array.from({ length: 10_000 }, (_, index) => `"p${index}":{"after":${index}}`).join(',')}}`;
+    const related = Array.from({ length: 200 }, (_, index) => ({ entity: 'group', entityId: `g-${index}` }));
+    await record('wide', [change({ at: now - 1 }), change({ at: now - 2, paths, related }), change({ at: now - 3 })]);
+    const request = { tenant: 'wide', q: '', format: 'CSV', rows: 'field', bom: true } as const;
+    const whole = await collect(request);
+    const rows = rowsOfFields(whole);
+    expect(rows.length).toBe(10_002);
+    expect(rows.slice(1, -1).map((row) => row[8])).toEqual(
+      Array.from({ length: 10_000 }, (_, index) => `${index + 1}`),
+    );
+    // A piece has 500 bytes and the row that exceeds them. One row has the related items.
+    expect(whole.filter(({ text }) => text.length > 1_000).length).toBe(1);
+    const pick = Math.floor(Math.random() * whole.length);
+    for (const cut of [1, 2, 3, pick, whole.length - 1]) {
+      const first = whole.slice(0, cut);
+      const last = first.at(-1);
+      if (last === undefined) continue;
+      const rest = await collect({ ...request, resume: { ...last.of, after: last.last } });
+      expect([...first, ...rest].map(({ text }) => text).join('')).toBe(whole.map(({ text }) => text).join(''));
+      expect([...first, ...rest].reduce((sum, { entries }) => sum + entries, 0)).toBe(3);
+    }
+  });
+
+  test('begins with one byte order mark where a CSV file is to have one', async () => {
+    const call = await callerOf('marked');
+    await record('marked', [change({ name: '\ufeffmarked' })]);
+    const { job, text } = await exported(call, 'marked', { q: '', format: 'CSV', bom: true });
+    const without = await exported(call, 'marked', { q: '', format: 'CSV', bom: false });
+    const { text: nothing } = await exported(call, 'marked', { q: 'entity:none', format: 'CSV', bom: true });
+    expect([text, nothing].map((file) => file.charCodeAt(0))).toEqual([0xfeff, 0xfeff]);
+    expect(text).toBe(`\ufeff${without.text}`);
+    expect(job.metadata.bytes).toBe(Buffer.byteLength(text));
+    for (const member of [{ bom: true }, { bom: false }, { rows: 'change' }, { rows: 'field' }, { rows: 'path' }]) {
+      const response = await call('/ai-service/marked/jobs', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ type: 'EXPORT', format: 'NDJSON', ...member }),
+      });
+      expect(response.status).toBe(400);
+      const { details } = (await response.json()) as { details: { field: string }[] };
+      expect(details.map(({ field }) => field)).toEqual(Object.keys(member));
+    }
+  });
+
   test('takes a line of any length', async () => {
     await server.createTenant('long');
     const paths = JSON.stringify({ text: { after: 'x'.repeat(3_000_000) } });
     await record('long', [change({ at: now - 1 }), change({ at: now - 2, paths }), change({ at: now - 3 })]);
     const lines = linesOf(await piecesOf('long', '', 'NDJSON'));
     expect(lines.map((line) => line.length > 1_000_000)).toEqual([false, true, false]);
+    // As deep as an import takes.
+    const deep = `${'['.repeat(9_998)}1.0${']'.repeat(9_998)}`;
+    await record('long', [change({ at: now - 4, paths: `{"deep":{"after":${deep}}}` })]);
+    const rows = rowsOfFields(await collect({ tenant: 'long', q: '', format: 'CSV', rows: 'field' }));
+    expect(rows.map((row) => row[11]?.length)).toEqual([0, 3_000_002, 0, deep.length]);
   });
 });
 
@@ -216,12 +292,14 @@ async function callerOf(tenant: string): Promise<Call> {
   return (path, init) => server.call(path, { ...init, token });
 }
 
-async function exported(call: Call, tenant: string, request: { q: string; format: string }) {
+async function exported(call: Call, tenant: string, request: Parameters<typeof startExport>[2]) {
   const id = await startExport(call, tenant, request);
   const job = await endOfJob(call, tenant, id);
   const response = await call(`/ai-service/${tenant}/jobs/${id}/content`);
   expect(response.status).toBe(200);
-  return { job, type: response.headers.get('content-type'), text: await response.text() };
+  // `text()` would drop a byte order mark.
+  const text = Buffer.from(await response.arrayBuffer()).toString();
+  return { job, type: response.headers.get('content-type'), text };
 }
 
 async function piecesOf(
@@ -290,6 +368,12 @@ function manyChanges(count: number, actor = 'Jane "J" Doe'): Omit<Change, 'ident
       related: [{ entity: 'group', entityId: 'g' }],
     }),
   );
+}
+
+/** The rows of a file with a row for each path, without its head. */
+function rowsOfFields(pieces: readonly ExportPiece[]): string[][] {
+  const [, ...rows] = rowsOfCsv(pieces.map((piece) => piece.text).join(''));
+  return rows.map((row) => row.map((field, column) => (column === 10 || column === 11 ? normalized(field) : field)));
 }
 
 function linesOf(pieces: readonly ExportPiece[]): string[] {

@@ -198,7 +198,7 @@ describe('the content of an export', () => {
       select pg_advisory_lock(${heldUp});
       alter function change_export_take rename to change_export_take_at_once;
       create function change_export_take(source refcursor, most bigint,
-          out lines text, out entries integer, out last_at bigint, out last_sequence bigint)
+          out lines text, out entries integer, out last_at bigint, out last_sequence bigint, out last_path bigint)
         returns setof record language plpgsql as $$
         begin
           perform pg_advisory_xact_lock_shared(${heldUp});

@@ -257,8 +257,8 @@ describe('hidden data cannot be inferred', () => {
       (path, init) =>
         server.call(path, { ...init, token });
     const theirs = await startExport(callAs(all), 'acme', { q: '', format: 'NDJSON' });
-    for (const format of ['NDJSON', 'CSV']) {
-      const id = await startExport(callAs(orders), 'acme', { q: 'type:create', format });
+    for (const file of [{ format: 'NDJSON' }, { format: 'CSV' }, { format: 'CSV', rows: 'field' }]) {
+      const id = await startExport(callAs(orders), 'acme', { q: 'type:create', ...file });
       expect(await endOfJob(callAs(orders), 'acme', id)).toMatchObject({ status: 'success', metadata: { entries: 1 } });
       const text = await contentOf(callAs(orders), 'acme', id);
       expect([text.includes('4111'), text.includes('********'), text.includes('invoice')]).toEqual([
@@ -268,7 +268,7 @@ describe('hidden data cannot be inferred', () => {
       ]);
     }
     const jobs = (await (await callAs(orders)('/ai-service/acme/jobs')).json()) as { id: string }[];
-    expect([jobs.length, jobs.some(({ id }) => id === theirs)]).toEqual([2, false]);
+    expect([jobs.length, jobs.some(({ id }) => id === theirs)]).toEqual([3, false]);
     for (const path of [`/ai-service/acme/jobs/${theirs}`, `/ai-service/acme/jobs/${theirs}/content`]) {
       expect((await callAs(orders)(path)).status).toBe(404);
     }

@@ -5,7 +5,7 @@ export interface JobSeen {
   type: string;
   status: string;
   response?: unknown;
-  metadata: { entries?: number; bytes?: number; error?: { type: string; message: string } };
+  metadata: { rows?: string; entries?: number; bytes?: number; error?: { type: string; message: string } };
 }
 
 /** Calls a service; anything as in fetch. */
@@ -15,7 +15,7 @@ export type Call = (path: string, init?: RequestInit) => Promise<Response>;
 export async function startExport(
   call: Call,
   tenant: string,
-  options: { q: string; format: string; context?: boolean },
+  options: { q: string; format: string; context?: boolean; bom?: boolean; rows?: string },
 ): Promise<string> {
   const response = await call(`/ai-service/${tenant}/jobs`, {
     method: 'POST',

@@ -4,7 +4,7 @@ import { annals } from '../../api/annals.ts';
 import { useReloads, useRequest } from '../../api/requests.ts';
 import { allows, readsContext, readsHistory, session } from '../../api/session.ts';
 import { DownloadLink } from '../../components/export-choice.tsx';
-import { bytesText, countText } from '../../components/numbers.ts';
+import { bytesText, counted } from '../../components/numbers.ts';
 import { ConfirmButton, SidePanel } from '../../components/overlays.tsx';
 import { Fact } from '../../components/page.tsx';
 import { Answer, Badge } from '../../components/states.tsx';
@@ -99,7 +99,7 @@ function JobFacts({ job }: { readonly job: Job }) {
         <Fact label="Query" class="mono" text={metadata.q} />
         {metadata.entries === undefined ? undefined : (
           <Fact label="File">
-            {countText(metadata.entries)} entries, {bytesText(metadata.bytes ?? 0)} of {metadata.format}{' '}
+            {counted(metadata.entries, 'change')}, {bytesText(metadata.bytes ?? 0)} of {metadata.format}{' '}
             <DownloadLink job={job} />
           </Fact>
         )}

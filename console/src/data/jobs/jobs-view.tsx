@@ -5,7 +5,7 @@ import { annals } from '../../api/annals.ts';
 import { useReloads } from '../../api/requests.ts';
 import { allows, readsHistory } from '../../api/session.ts';
 import { Button } from '../../components/buttons.tsx';
-import { DownloadLink, defaultExportChoice, ExportChoiceFields } from '../../components/export-choice.tsx';
+import { DownloadLink, defaultExportChoice, ExportChoiceFields, sentChoice } from '../../components/export-choice.tsx';
 import { TextField } from '../../components/forms.tsx';
 import { bytesText, counted } from '../../components/numbers.ts';
 import { Dialog } from '../../components/overlays.tsx';
@@ -100,7 +100,7 @@ function JobResult({ job }: { readonly job: Job }) {
       <div class="job-progress">
         <Progress share={undefined} label="In progress" />
         {metadata.entries === undefined ? undefined : (
-          <span class="muted number">{counted(metadata.entries, 'entry', 'entries')} so far</span>
+          <span class="muted number">{counted(metadata.entries, 'change')} so far</span>
         )}
       </div>
     );
@@ -110,7 +110,7 @@ function JobResult({ job }: { readonly job: Job }) {
       <span class="row-actions">
         <DownloadLink job={job} />
         <span class="muted number nowrap">
-          {counted(metadata.entries ?? 0, 'entry', 'entries')}, {bytesText(metadata.bytes ?? 0)}
+          {counted(metadata.entries ?? 0, 'change')}, {bytesText(metadata.bytes ?? 0)}
         </span>
       </span>
     );
@@ -123,7 +123,7 @@ function ExportDialog({ onClose, onStarted }: { readonly onClose: () => void; re
   const [q, setQ] = useState('');
   const [choice, setChoice] = useState(defaultExportChoice);
   const run = async () => {
-    await annals().jobs.export({ q, ...choice });
+    await annals().jobs.export({ q, ...sentChoice(choice) });
     tell('The export has started.');
     onStarted();
   };
