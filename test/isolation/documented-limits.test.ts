@@ -3,7 +3,6 @@ import { expect, test } from 'vitest';
 import { accessRetentionDays } from '../../src/access/accesses/store.ts';
 import { maxKeyRate, maxUnconfirmed } from '../../src/access/keys/key-store.ts';
 import { guessLimits } from '../../src/access/oauth/guess-limiter.ts';
-import { maxFormBytes } from '../../src/access/oauth/routes.ts';
 import { maxKeyLifetime, maxKeysOfPerson } from '../../src/access/sessions/key-routes.ts';
 import { linkLifetime } from '../../src/access/sessions/links.ts';
 import { maxSessionsOfPerson } from '../../src/access/sessions/people-sessions.ts';
@@ -78,6 +77,7 @@ import { maxViews } from '../../src/history/views/schemas.ts';
 import { defaultBodyLimits } from '../../src/http/body-shares.ts';
 import { maxNameCharacters } from '../../src/http/chosen-id.ts';
 import { checks, maxClientSilence } from '../../src/http/connections.ts';
+import { maxFormBytes } from '../../src/http/form-body.ts';
 import { lookForLateRequests, maxBodyBytes, maxHeadTime, maxRequestTime } from '../../src/http/http-server.ts';
 import {
   maxBodyLevels,

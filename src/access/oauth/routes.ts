@@ -2,9 +2,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { JWK } from 'jose';
 import { Type } from 'typebox';
 import { AnnalsError, type ErrorType, hasCode } from '../../core/errors.ts';
+import { maxFormBytes, takeForms } from '../../http/form-body.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json } from '../../http/openapi/answers.ts';
-import { parseQueryString, type QueryParameters } from '../../http/query-parameters.ts';
+import type { QueryParameters } from '../../http/query-parameters.ts';
 import type { GrantToken } from './grant.ts';
 import type { GuessLimiter } from './guess-limiter.ts';
 import { TokenError } from './token-error.ts';
@@ -61,20 +62,12 @@ const schema = {
   },
 };
 
-/** Bytes. The sender is not authenticated yet, so a form gets little memory. */
-export const maxFormBytes = 16 * 1024;
-
 /** `POST /oauth/token`, in its own plugin: it reads forms, and its errors follow RFC 6749. */
 async function tokenRoute(
   app: HttpServer,
   { grantToken, guesses }: { grantToken: GrantToken; guesses: GuessLimiter },
 ): Promise<void> {
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser<Buffer>('application/x-www-form-urlencoded', { parseAs: 'buffer' }, (_request, body, done) =>
-    // A form is ASCII. Decoded as latin1, any other byte is a fault of its parameter.
-    done(null, parseQueryString(body.toString('latin1'))),
-  );
-  app.addContentTypeParser('*', (_request, _payload, done) => done(null, undefined));
+  takeForms(app);
 
   app.addHook('onRequest', (_request, reply, done) => {
     reply.header('cache-control', 'no-store').header('pragma', 'no-cache');
