@@ -5,6 +5,7 @@ import { countReads } from './access/accesses/count-reads.ts';
 import { accessRoutes, accessUpkeep } from './access/accesses/routes.ts';
 import { oauthRoutes } from './access/oauth/routes.ts';
 import { consoleRoutes, consoleUpkeep } from './access/sessions/routes.ts';
+import { sessionListRoutes } from './access/sessions/session-list-routes.ts';
 import { viewerTokenRoutes } from './access/viewer-tokens/routes.ts';
 import { viewerScriptRoute } from './access/viewer-tokens/script-route.ts';
 import type { Context } from './context/context.ts';
@@ -135,6 +136,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
   await app.register(budgetUpkeep, { alerts: budgetAlerts, findTenants });
   await app.register(accessRoutes, { documents, paginator });
   await app.register(accessUpkeep, { db });
+  await app.register(sessionListRoutes, { db, documents, paginator, sessions: webConsole.sessions });
   await app.register(mcpRoutes, { history: historyTexts, isOwnOrigin: webConsole.isOwnOrigin });
   await app.register(consoleRoutes, webConsole);
   await app.register(consoleUpkeep, webConsole);

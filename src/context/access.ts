@@ -82,6 +82,7 @@ export async function createAccess(
         { err: error },
         'a sign-in could not be renewed at the OpenID provider; Annals retries in 15 seconds',
       ),
+    onNotNoted: (error) => logger.warn({ err: error }, 'the use of a session was not noted'),
     wholesOf,
     isSealed: (tenant) =>
       doWork({ tenant, timeLimit: requestLimit }, async () => (await readLog(db, tenant))?.checkpoint != null),

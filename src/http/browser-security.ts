@@ -12,7 +12,7 @@ import type { HttpServer } from './http-server-type.ts';
 /** Under this path a session replaces the access token (contract 13). */
 export const consoleApiPath = '/console/api';
 const belowConsoleApi = /^\/console\/api(?=[/?]|$)/;
-const session = /^\/console\/api\/session(?:\/keys(?:\/[0-9A-Za-z]+)?)?(?=\?|$)/;
+const session = /^\/console\/api\/session(?:\/keys(?:\/[0-9A-Za-z]+)?|\/sign-in)?(?=\?|$)/;
 
 /** What a request under the console's path addresses. */
 type ConsoleTarget = 'session' | 'operation';
@@ -20,8 +20,8 @@ type ConsoleTarget = 'session' | 'operation';
 const targets = new WeakMap<IncomingMessage, ConsoleTarget>();
 
 /**
- * Maps a target under the console's path to its operation, and remembers that it was one. Paths of the session and its
- * keys, and all other targets, are returned as they are.
+ * Maps a target under the console's path to its operation, and remembers that it was one. Paths of the session, its keys
+ * and its sign-in, and all other targets, are returned as they are.
  */
 export function operationOfConsole(message: IncomingMessage, target: string): string {
   if (!belowConsoleApi.test(target)) return target;

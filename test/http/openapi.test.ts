@@ -265,9 +265,11 @@ deleteCustomEntityType delete /schema/{tenant}/custom-entities/{type}
 deleteInstance delete /schema/{tenant}/custom-entities/{type}/instances/{id}
 deleteJob delete /ai-service/{tenant}/jobs/{id}
 deleteParkedChanges delete /changelog/{tenant}/subscriptions/{id}/parked
+deleteSession delete /access/{tenant}/sessions/{id}
 deleteSubscription delete /changelog/{tenant}/subscriptions/{id}
 deleteView delete /changelog/{tenant}/views/{id}
 downloadJobContent get /ai-service/{tenant}/jobs/{id}/content
+endSessions post /access/{tenant}/sessions/end
 followChanges get /changelog/{tenant}/feed
 getAgent get /ai-service/{tenant}/agentic/agents/{id}
 getBudget get /usage/{tenant}/budgets/{id}
@@ -287,6 +289,7 @@ getLog get /changelog/{tenant}/log
 getProof get /changelog/{tenant}/log/proof
 getReadiness get /health/ready
 getRequestLog get /ai-service/{tenant}/agentic/logs/requests/{id}
+getSession get /access/{tenant}/sessions/{id}
 getSessionLog get /ai-service/{tenant}/agentic/logs/sessions/{id}
 getSubscription get /changelog/{tenant}/subscriptions/{id}
 getTile get /changelog/{tenant}/log/tile/{level}/{path}
@@ -312,6 +315,7 @@ listNames get /changelog/{tenant}/names
 listRecorders get /changelog/{tenant}/recorders
 listRequestLogs get /ai-service/{tenant}/agentic/logs/requests
 listSessionLogs get /ai-service/{tenant}/agentic/logs/sessions
+listSessions get /access/{tenant}/sessions
 listSigningKeys get /.well-known/jwks.json
 listSubscriptionAttempts get /changelog/{tenant}/subscriptions/{id}/attempts
 listSubscriptions get /changelog/{tenant}/subscriptions
@@ -341,6 +345,7 @@ searchJobs post /ai-service/{tenant}/jobs/search
 searchModelCalls post /usage/{tenant}/calls/search
 searchRequestLogs post /ai-service/{tenant}/agentic/logs/requests/search
 searchSessionLogs post /ai-service/{tenant}/agentic/logs/sessions/search
+searchSessions post /access/{tenant}/sessions/search
 searchSubscriptionAttempts post /changelog/{tenant}/subscriptions/{id}/attempts/search
 searchSubscriptions post /changelog/{tenant}/subscriptions/search
 searchViews post /changelog/{tenant}/views/search

@@ -212,6 +212,7 @@ describe('a database whose last version left something unfinished', () => {
       '0002-change-input.sql',
       '0003-who-exactly.sql',
       '0004-fields-and-reasons.sql',
+      '0005-console-sessions.sql',
     ]);
     expect((await ledgerOf(database))[0]).toBe('0001-baseline.sql');
   });
@@ -253,6 +254,7 @@ const checksums: Readonly<Record<string, string>> = {
   '0002-change-input.sql': '60a45a6818c6b79d693f8fc19b85640df755f9a949d77cf27e14977366ea7339',
   '0003-who-exactly.sql': '58980710b23331d24bcd0b39f535f82043004b43ed57b19c73570d2089bd6900',
   '0004-fields-and-reasons.sql': 'a1295ebff45a848399018f7a32648a1cb8a205345184ae8ac55b0c5dc7c0b7c6',
+  '0005-console-sessions.sql': '16c69f81c616dc447819b82053750d6a3371cc9d3927009aa065a23bcbfc0620',
 };
 
 test('migrations are never edited', async () => {

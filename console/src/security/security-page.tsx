@@ -24,6 +24,7 @@ export function SecurityPage() {
 const words: Readonly<Record<NonNullable<Access['kind']>, string>> = {
   signed_in: 'Signed in',
   signed_out: 'Signed out',
+  session_ended: 'Session ended',
   refused: 'Refused',
   link_made: 'Link made',
   client_made: 'Client made',
@@ -46,6 +47,7 @@ const refusals: Readonly<Record<string, string>> = {
   revoked: 'the client is revoked',
   rules: 'the rules let them in no longer',
   provider: 'the provider ended the sign-in',
+  session: 'the session was ended',
 };
 
 /** Who signed in, who was refused, and who downloaded exports. */
@@ -120,6 +122,7 @@ function Session({ access, onFilter }: { readonly access: Access; readonly onFil
 function detailsOf({ kind, details = {}, count = 1 }: Access): string {
   const { by = '', why = '', scope = '', subject = '', format = '', bytes = 0 } = details;
   if (kind === 'signed_in') return reasons[by] ?? '';
+  if (kind === 'session_ended') return `by ${by}`;
   if (kind === 'refused') return `${counted(count, 'time')}: ${refusals[why] ?? why}`;
   if (kind === 'viewer_token_made') return `${counted(count, 'time')} for ${subject}`;
   if (kind === 'key_revoked') return refusals[why] ?? '';

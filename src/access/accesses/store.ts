@@ -8,6 +8,7 @@ import { dropRows } from '../../postgres/tenants/tenants.ts';
 export const accessKinds = [
   'signed_in',
   'signed_out',
+  'session_ended',
   'refused',
   'link_made',
   'client_made',

@@ -1,10 +1,16 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
 import { AnnalsError } from '../../core/errors.ts';
+import { consoleApiPath } from '../../http/browser-security.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
+import { insufficientScopes, type Scope } from '../../http/scopes.ts';
 import { insecureSignIn } from './own-address.ts';
 import type { AdmittedPerson, People, PeopleSessions } from './people-sessions.ts';
 import type { ConsoleClients } from './ports.ts';
 import type { SealedCookie } from './sealed-cookie.ts';
+import type { ProviderLogout } from './session-store.ts';
+import type { Session, Sessions } from './sessions.ts';
+import type { JudgedSignIn, SignInTests } from './sign-in-test.ts';
 
 /** What the provider's response is checked against. */
 interface Checks {
@@ -13,14 +19,30 @@ interface Checks {
   readonly verifier: string;
 }
 
+/** A sign-in that was refused: why, and for the log what is known of the person, without values of claims. */
+interface RefusedSignIn {
+  readonly refused: string;
+  readonly person?: object;
+}
+
 /** A company's provider and its rules. Methods reject if the provider is unreachable or its response is invalid. */
 export interface PeopleSignIn extends People {
-  begin(): Promise<{ url: URL; checks: Checks }>;
-  /** A text: why the sign-in is refused; undefined: the code is not the provider's. */
-  finish(callback: URL, checks: Checks): Promise<AdmittedPerson | string | undefined>;
+  readonly issuer: string;
+  /** With `keepsNothing` for a test. */
+  begin(options?: { keepsNothing?: boolean }): Promise<{ url: URL; checks: Checks }>;
+  /** Undefined: the code is not the provider's. */
+  finish(callback: URL, checks: Checks): Promise<AdmittedPerson | RefusedSignIn | undefined>;
+  /** As `finish`, for a test of the rules of a tenant. A text: why the provider refused it. */
+  judge(callback: URL, checks: Checks, tenant: string): Promise<JudgedSignIn | string | undefined>;
+  /** The rules that name the tenant. */
+  rulesOf(tenant: string): readonly object[];
+  /** What a logout token ends, or in printable ASCII why it does not count. */
+  readLogout(token: string): Promise<(ProviderLogout & { readonly tokenId: string }) | string>;
 }
 
 interface PeopleRoutesOptions {
+  sessions: Sessions;
+  tests: SignInTests;
   peopleSessions: PeopleSessions;
   people: PeopleSignIn | undefined;
   /** Stores the checks of pending sign-ins in the browser that began them. */
@@ -42,11 +64,16 @@ const maxKept = 2_700;
 interface Begun extends Checks {
   readonly to: string;
   readonly until: number;
+  /** A test for this session, which makes none. */
+  readonly test?: { readonly tenant: string; readonly session: string };
 }
+
+const viewing: readonly Scope[] = ['access.credential_view', 'access.credential_manage'];
+const managing: readonly Scope[] = ['access.credential_manage'];
 
 /** Sign-in to the console with a company's account: to the provider and back (contract 18). */
 export async function peopleRoutes(app: HttpServer, options: PeopleRoutesOptions): Promise<void> {
-  const { peopleSessions, people, cookie, checkOnce, allowsSignIn, baseUrl = '', now } = options;
+  const { sessions, tests, peopleSessions, people, cookie, checkOnce, allowsSignIn, baseUrl = '', now } = options;
   if (people === undefined) return;
   // A HEAD, as link previews send it, would use up the sign-in.
   const hidden = { config: { neverCompressed: 'a session' }, schema: { hide: true }, exposeHeadRoute: false };
@@ -70,17 +97,57 @@ export async function peopleRoutes(app: HttpServer, options: PeopleRoutesOptions
     if (begun === undefined) return await refuse(reply, 'expired');
     // Single use: the browser keeps nothing for another attempt, whatever the outcome.
     reply.header('set-cookie', keep(all.filter((pending) => pending !== begun)));
-    const person = await finish(people, new URL(`${baseUrl}/console/oidc/callback${search}`), begun, request);
-    if (typeof person === 'string') {
-      request.log.warn({ reason: person }, 'a person was not signed in');
-      return await refuse(reply, person, begun.to);
+    const callback = new URL(`${baseUrl}/console/oidc/callback${search}`);
+    const { test } = begun;
+    if (test !== undefined) {
+      const result = await finish(request, () => people.judge(callback, begun, test.tenant));
+      await tests.keep(test, typeof result === 'string' ? { outcome: result } : result);
+      return await reply.redirect(`${baseUrl}/console/${begun.to}`, 303);
+    }
+    const person = await finish(request, () => people.finish(callback, begun));
+    if (typeof person === 'string' || 'refused' in person) {
+      const { refused: reason, person: known } = typeof person === 'string' ? { refused: person } : person;
+      request.log.warn({ reason, ...known }, 'a person was not signed in');
+      return await refuse(reply, reason, begun.to);
     }
     const session = await peopleSessions.signInPerson(person, tenantOf(begun.to), request);
-    if (session === undefined) return await refuse(reply, 'not_admitted', begun.to);
+    if (session === undefined) {
+      const { issuer, subject, admissions } = person;
+      const tenants = [...admissions.keys()].slice(0, maxLoggedTenants);
+      request.log.warn({ reason: 'not_admitted', issuer, subject, tenants }, 'no tenant of this person exists');
+      return await refuse(reply, 'not_admitted', begun.to);
+    }
     const { tenant, clientId } = session;
     request.log.info({ tenant, clientId }, 'signed in to the console with a company account');
     return await reply.header('set-cookie', session.cookie).redirect(`${baseUrl}/console/${begun.to}`, 303);
   });
+
+  app.get(testPath, ofSession, async (request) => {
+    const { id, tenant } = await sessionWith(viewing, request);
+    const test = await tests.read({ tenant, session: id });
+    return { issuer: people.issuer, rules: people.rulesOf(tenant), ...(test && { test }) };
+  });
+
+  // Under the console's rules of origin, so that no other site begins a test, which would tell of its visitor.
+  app.post(testPath, { ...ofSession, schema: { hide: true, body: NoMembers } }, async (request, reply) => {
+    const { id: session, tenant, clientId } = await sessionWith(managing, request);
+    const begun = await people.begin({ keepsNothing: true }).catch((error: unknown) => {
+      request.log.warn({ err: error }, noProvider);
+      throw new AnnalsError(
+        'service_unavailable',
+        "Your company's provider could not be reached. The log has the reason.",
+      );
+    });
+    request.log.info({ tenant, clientId }, 'a test of the sign-in began');
+    const pending = { ...begun.checks, to: testView, until: now() + signInLifetime, test: { tenant, session } };
+    return await reply.header('set-cookie', keep([pending, ...underWay(request)])).send({ url: begun.url.href });
+  });
+
+  async function sessionWith(scopes: readonly Scope[], request: FastifyRequest): Promise<Session> {
+    const session = await sessions.find(request);
+    if (!session.scopes.some((scope) => scopes.includes(scope))) throw insufficientScopes();
+    return session;
+  }
 
   /** The console's page shows the reason, and another attempt leads to the same view. */
   async function refuse(reply: FastifyReply, reason: string, to = ''): Promise<FastifyReply> {
@@ -89,10 +156,13 @@ export async function peopleRoutes(app: HttpServer, options: PeopleRoutesOptions
     return await reply.redirect(address.href, 303);
   }
 
-  async function finish(signIn: PeopleSignIn, callback: URL, checks: Checks, request: FastifyRequest) {
+  async function finish<Result>(
+    request: FastifyRequest,
+    find: () => Promise<Result | undefined>,
+  ): Promise<Result | 'too_many' | 'provider'> {
     try {
       // Each wrong code costs a request to the provider, so it counts as a guess.
-      return await checkOnce(request.ip, () => signIn.finish(callback, checks));
+      return await checkOnce(request.ip, find);
     } catch (error) {
       request.log.warn({ err: error }, 'the answer of the OpenID provider was refused');
       return error instanceof AnnalsError && error.type === 'rate_limit_exceeded' ? 'too_many' : 'provider';
@@ -113,6 +183,13 @@ export async function peopleRoutes(app: HttpServer, options: PeopleRoutesOptions
     return text.length > maxKept ? keep(all.slice(0, -1)) : cookie.write(text, signInLifetime);
   }
 }
+
+const testPath = `${consoleApiPath}/session/sign-in`;
+const testView = 'security/sign-in';
+const NoMembers = Type.Object({}, { additionalProperties: false });
+const ofSession = { config: { isOfSession: true, neverCompressed: 'a session' }, schema: { hide: true } };
+/** Tenants of a line of the log. */
+const maxLoggedTenants = 50;
 
 const noProvider = 'the OpenID provider cannot be reached';
 

@@ -33,6 +33,8 @@ export interface AdmittedPerson {
   readonly refreshToken: string | undefined;
   /** The hint for signing out at the provider. */
   readonly idToken: string | undefined;
+  /** The session at the provider; undefined if the ID token names none. */
+  readonly sid: string | undefined;
   /** When the sign-in ends if it cannot be renewed; milliseconds since 1970. */
   readonly expiresAt: number;
   readonly admissions: ReadonlyMap<string, Admission>;
@@ -153,7 +155,11 @@ export class PeopleSessions {
       await sessions.signOut(request);
       throw new AccessTokenFault('expired');
     }
-    const person = { ...renewed, idToken: renewed.idToken ?? this.#open(secret.tenant, 'ID token', taken.idToken) };
+    const person = {
+      ...renewed,
+      idToken: renewed.idToken ?? this.#open(secret.tenant, 'ID token', taken.idToken),
+      sid: renewed.sid ?? taken.sid ?? undefined,
+    };
     await give();
     if (!person.admissions.has(tenant)) throw insufficientScopes();
     const started = await sessions.start(tenant, request, async (transaction) => {
@@ -167,7 +173,7 @@ export class PeopleSessions {
   }
 
   async #newSession(transaction: DatabaseTransaction, person: AdmittedPerson, tenant: string) {
-    const { issuer, subject, name, refreshToken, idToken, expiresAt, admissions } = person;
+    const { issuer, subject, name, refreshToken, idToken, sid = null, expiresAt, admissions } = person;
     const { scopes, restriction } = admissions.get(tenant) ?? { scopes: [] };
     const renewal = refreshToken === undefined ? null : this.#seal(tenant, 'renewal', refreshToken);
     const left = renewal === null ? expiresAt - this.#options.now() : sessionLifetime;
@@ -183,7 +189,7 @@ export class PeopleSessions {
     const tenants = [...admissions.keys()].sort();
     const client = { tenant, clientId, name, scopes };
     const hint = idToken === undefined ? null : this.#seal(tenant, 'ID token', idToken);
-    const kept = { issuer, subject, renewal, idToken: hint, tenants };
+    const kept = { issuer, subject, renewal, idToken: hint, sid, tenants };
     return { client, ends: true, person: kept, left };
   }
 

@@ -59,7 +59,7 @@ export type IsSealed = (tenant: string) => Promise<boolean>;
 
 /** An event of the console for the tenant's accesses, which belong to another module. */
 interface ConsoleAccessEvent extends Pick<Credentials, 'tenant' | 'clientId' | 'person'> {
-  readonly kind: 'signed_in' | 'signed_out' | 'refused';
+  readonly kind: 'signed_in' | 'signed_out' | 'session_ended' | 'refused';
   readonly details?: Readonly<Record<string, string>>;
   readonly caller?: Caller | undefined;
   readonly session?: string;

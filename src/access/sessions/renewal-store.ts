@@ -86,6 +86,8 @@ interface TakenRenewal {
   renewal: Buffer | null;
   /** Sealed. */
   idToken: Buffer | null;
+  /** The session at the provider. */
+  sid: string | null;
 }
 
 /** For a move to another tenant. Undefined if the session is not a person's or expired; taken: the token is in use. */
@@ -104,7 +106,7 @@ export async function takeRenewal(
       from before
       where s.tenant = ${tenant} and s.secret_hash = ${secretHash} and s.subject is not null
         and s.expires_at > statement_timestamp()
-      returning s.subject, s.sealed_renewal as renewal, s.sealed_id_token as "idToken", before.free`.execute(db);
+      returning s.subject, s.sealed_renewal as renewal, s.sealed_id_token as "idToken", s.sid, before.free`.execute(db);
   const [row] = rows;
   return row === undefined || row.free ? row : 'taken';
 }

@@ -7,6 +7,7 @@ import { nothingAtThisPath } from '../../http/allowed-methods.ts';
 import { consoleApiPath } from '../../http/browser-security.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { whileListening } from '../../http/while-listening.ts';
+import { backchannelLogoutRoute, forgetOldTokens } from './backchannel-logout.ts';
 import { sessionKeyRoutes } from './key-routes.ts';
 import { insecureSignIn } from './own-address.ts';
 import type { ConsolePage } from './page.ts';
@@ -21,6 +22,7 @@ export async function consoleRoutes(app: HttpServer, options: Console): Promise<
   await app.register(sessionRoutes, options);
   await app.register(sessionKeyRoutes, options);
   await app.register(peopleRoutes, options);
+  await app.register(backchannelLogoutRoute, options);
   await app.register(pageRoutes, { page, folder });
 }
 
@@ -161,8 +163,9 @@ function readSignIn(body: Static<typeof SignIn>): SignInRequest {
 
 /** For the page: who is signed in, with which rights. */
 function shown(session: Session, { keys, wholesOf }: Pick<Console, 'keys' | 'wholesOf'>): object {
-  const { tenant, clientId, clientName, scopes, expiresAt, tenants, renews, restriction } = session;
+  const { id, tenant, clientId, clientName, scopes, expiresAt, tenants, renews, restriction } = session;
   return {
+    id,
     tenant,
     client: clientId,
     name: clientName,
@@ -178,10 +181,11 @@ function shown(session: Session, { keys, wholesOf }: Pick<Console, 'keys' | 'who
 const every = 60_000;
 
 /** Deletes expired sessions and links of the console. */
-export async function consoleUpkeep(app: HttpServer, { sessions, peopleSessions }: Console): Promise<void> {
+export async function consoleUpkeep(app: HttpServer, { db, sessions, peopleSessions }: Console): Promise<void> {
   whileListening(app, {
     upkeep: [
       { what: 'the upkeep of sessions', every, work: () => sessions.upkeep() },
+      { what: 'the upkeep of logout tokens', every, work: () => forgetOldTokens(db) },
       { what: 'asking the OpenID provider again', every: checksEvery, work: () => peopleSessions.checkPeople() },
     ],
   });

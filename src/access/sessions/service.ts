@@ -9,10 +9,13 @@ import { type ClientsOfPeople, PeopleSessions } from './people-sessions.ts';
 import type { ConsoleClients, ConsoleKeys, IsSealed, NoteConsoleAccess, WholesOf } from './ports.ts';
 import { createSealedCookie, createSessionCookie, type SealedCookie } from './sealed-cookie.ts';
 import { Sessions } from './sessions.ts';
+import { SignInTests } from './sign-in-test.ts';
 
 export interface Console {
   readonly sessions: Sessions;
   readonly peopleSessions: PeopleSessions;
+  readonly tests: SignInTests;
+  readonly db: Database;
   readonly keys: ConsoleKeys;
   readonly wholesOf: WholesOf;
   readonly isSealed: IsSealed;
@@ -51,6 +54,8 @@ export function createConsole(options: {
   /** Milliseconds since 1970. */
   now: () => number;
   onError: (error: unknown) => void;
+  /** The last use of a session was not noted. */
+  onNotNoted: (error: unknown) => void;
 }): Console {
   const {
     db,
@@ -68,16 +73,19 @@ export function createConsole(options: {
     people,
     now,
     onError,
+    onNotNoted,
   } = options;
   const basePath = basePathOf(baseUrl);
   const { allowsSignIn, isOverTls, faultOfOrigin, isOwnOrigin } = createOwnAddress(baseUrl, allowsInsecure);
   const cookie = createSessionCookie({ sealer, installation, isOverTls, basePath });
-  const sessions = new Sessions({ db, vital, cookie, clients, noteAccess, keys });
+  const sessions = new Sessions({ db, vital, cookie, clients, noteAccess, keys, onNotNoted });
   const peopleSessions = new PeopleSessions({ sessions, db, cookie, clients, keys, sealer, people, now, onError });
   const page = new ConsolePage(folder, basePath, people !== undefined);
   return {
+    db,
     sessions,
     peopleSessions,
+    tests: new SignInTests({ sealer, sessions, now }),
     keys,
     wholesOf,
     isSealed,
@@ -91,7 +99,7 @@ export function createConsole(options: {
       sealer,
       name: `annals-oidc-${installation}`,
       // With `/`, and so the prefix __Host-, no other host of the domain can plant the cookie of its own sign-in.
-      path: isOverTls && basePath === '' ? '/' : `${basePath}/console/oidc`,
+      path: isOverTls && basePath === '' ? '/' : `${basePath}/console`,
       // The provider responds by a redirect from its site.
       sameSite: 'Lax',
       isOverTls,

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type Generated, sql } from 'kysely';
+import type { Caller } from '../../http/credentials.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { tenantsWith } from '../../postgres/tenants/tenants-with.ts';
 
@@ -19,6 +20,11 @@ interface ConsoleSessionTable {
   for_keys: Generated<boolean>;
   renewing_until: Generated<Date | null>;
   sealed_id_token: Generated<Uint8Array | null>;
+  seen_at: Generated<Date | null>;
+  address: Generated<string | null>;
+  program: Generated<string | null>;
+  sid: Generated<string | null>;
+  sealed_test: Generated<Uint8Array | null>;
 }
 
 interface ConsoleLinkTable {
@@ -43,6 +49,7 @@ interface NewSession {
   /** Whether the client was created for this session, and ends with it. */
   byLink: boolean;
   person?: SessionOfPerson | undefined;
+  caller: Caller;
 }
 
 /** The data of a person who signed in with a company's account. */
@@ -53,6 +60,8 @@ export interface SessionOfPerson {
   renewal: Uint8Array | null;
   /** The last ID token, sealed; null if the provider issued none. */
   idToken: Uint8Array | null;
+  /** The session at the provider; null if the ID token names none. */
+  sid: string | null;
   /** Every tenant that admits the person. */
   tenants: readonly string[];
 }
@@ -70,12 +79,19 @@ export interface StoredSession {
   subject: string | null;
   /** Whether the sign-in can be renewed. */
   renews: boolean;
+  /** Whether its last use was noted so long ago that the next one is noted. */
+  unseen: boolean;
 }
+
+/** Seconds between updates of a session's last use. */
+const seenEvery = 60;
+
+const isUnseen = sql.raw(`(seen_at is null or seen_at <= statement_timestamp() - interval '${seenEvery} seconds')`);
 
 /** Returns the time of its expiry, after so many milliseconds. */
 export async function insertSession(
   transaction: DatabaseTransaction,
-  { tenant, secretHash, clientId, scopes, byLink, person }: NewSession,
+  { tenant, secretHash, clientId, scopes, byLink, person, caller }: NewSession,
   lifetime: number,
 ): Promise<Date> {
   const { expires_at: expiresAt } = await transaction
@@ -87,6 +103,9 @@ export async function insertSession(
       scopes: [...scopes],
       by_link: byLink,
       expires_at: sql<Date>`statement_timestamp() + ${lifetime} * interval '1 millisecond'`,
+      seen_at: sql<Date>`statement_timestamp()`,
+      address: caller.address,
+      program: caller.program ?? null,
       ...(person && columnsOf(person)),
     })
     .returning('expires_at')
@@ -94,13 +113,14 @@ export async function insertSession(
   return expiresAt;
 }
 
-function columnsOf({ issuer, subject, renewal, idToken, tenants }: SessionOfPerson) {
+function columnsOf({ issuer, subject, renewal, idToken, sid, tenants }: SessionOfPerson) {
   const checkedAt = renewal === null ? null : sql<Date>`statement_timestamp()`;
   return {
     issuer,
     subject,
     sealed_renewal: renewal,
     sealed_id_token: idToken,
+    sid,
     tenants: [...tenants],
     checked_at: checkedAt,
   };
@@ -128,9 +148,21 @@ export async function readSessions(
   const { rows } = await sql<StoredSession>`
     select tenant, secret_hash as "secretHash", client_id as "clientId", scopes, tenants, issuer, subject,
         sealed_renewal is not null as renews, expires_at as "expiresAt",
-        expires_at <= statement_timestamp() as expired
+        expires_at <= statement_timestamp() as expired, ${isUnseen} as unseen
       from console_session where tenant = ${tenant} and secret_hash = any(${secretHashes}::bytea[])`.execute(db);
   return rows;
+}
+
+/** Notes a use, unless another process has just done so. */
+export async function noteSeen(
+  db: Database,
+  tenant: string,
+  secretHash: Uint8Array,
+  { address, program }: Caller,
+): Promise<void> {
+  await sql`
+    update console_session set seen_at = statement_timestamp(), address = ${address}, program = ${program ?? null}
+      where tenant = ${tenant} and secret_hash = ${secretHash} and ${isUnseen}`.execute(db);
 }
 
 export interface EndedSession {
@@ -185,16 +217,36 @@ export async function lockSessionOfClient(
   return row?.secret_hash;
 }
 
-/** Locks the sessions of a person against their end, until the transaction ends. */
+/** What an OpenID provider has ended: a session of its own, all sessions of a person, or those of both. */
+export interface ProviderLogout {
+  readonly issuer: string;
+  readonly subject?: string | undefined;
+  readonly sid?: string | undefined;
+}
+
+/** The tenants that have such sessions. */
+export async function tenantsOfPerson(db: Database, { issuer, subject, sid }: ProviderLogout): Promise<string[]> {
+  const { rows } = await sql<{ tenant: string }>`
+    select tenant from tenants_of_person(${issuer}, ${subject ?? null}, ${sid ?? null})
+      order by tenant collate "C"`.execute(db);
+  return rows.map(({ tenant }) => tenant);
+}
+
+/**
+ * Locks the sessions of a person against their end, until the transaction ends; with a `sid` those of that session of
+ * the provider.
+ */
 export async function lockSessionsOf(
   transaction: DatabaseTransaction,
   tenant: string,
-  { issuer, subject }: Pick<SessionOfPerson, 'issuer' | 'subject'>,
+  { issuer, subject, sid }: ProviderLogout,
 ): Promise<Uint8Array[]> {
   const rows = await transaction
     .selectFrom('console_session')
     .select('secret_hash')
-    .where(({ and }) => and({ tenant, issuer, subject }))
+    .where(({ and }) =>
+      and({ tenant, issuer, ...(subject !== undefined && { subject }), ...(sid !== undefined && { sid }) }),
+    )
     .orderBy('secret_hash')
     .forUpdate()
     .execute();
@@ -220,11 +272,20 @@ export async function keepForKeys(
   transaction: DatabaseTransaction,
   tenant: string,
   secretHash: Uint8Array,
-  until: Date,
+  { until, forgetsSid }: { until: Date; forgetsSid: boolean },
 ): Promise<void> {
   await transaction
     .updateTable('console_session')
-    .set({ secret_hash: randomBytes(32), expires_at: until, for_keys: true, sealed_id_token: null })
+    .set({
+      secret_hash: randomBytes(32),
+      expires_at: until,
+      for_keys: true,
+      sealed_id_token: null,
+      address: null,
+      program: null,
+      sealed_test: null,
+      ...(forgetsSid && { sid: null }),
+    })
     .where(({ and }) => and({ tenant, secret_hash: secretHash }))
     .execute();
 }

@@ -7,6 +7,7 @@ import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { forEachTenant } from '../../postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { deleteExpiredLinks, takeLink, tenantsWithExpiredLinks } from './links.ts';
+import { findSession } from './listed-sessions.ts';
 import type { ConsoleClients, ConsoleKeys, NoteConsoleAccess, Person, SignedInClient } from './ports.ts';
 import { hashSecret, newSecret, readSecret, type SessionCookie } from './sealed-cookie.ts';
 import {
@@ -19,9 +20,12 @@ import {
   keepForKeys,
   lockSession,
   lockSessionsOf,
+  noteSeen,
+  type ProviderLogout,
   readSessions,
   type SessionOfPerson,
   type StoredSession,
+  tenantsOfPerson,
   tenantsWithExpiredSessions,
 } from './session-store.ts';
 
@@ -32,6 +36,8 @@ export const maxSessionsOfClient = 100;
 
 /** A signed-in client. */
 export interface Session extends Credentials {
+  /** The id of the session in lists and accesses. It grants nothing. */
+  readonly id: string;
   readonly expiresAt: Date;
   /** Of a person: every tenant that admits them. */
   readonly tenants?: readonly string[];
@@ -63,6 +69,24 @@ interface SessionsOptions {
   clients: ConsoleClients;
   noteAccess: NoteConsoleAccess;
   keys: ConsoleKeys;
+  onNotNoted: (error: unknown) => void;
+}
+
+/** Who ends a session that may not be theirs. An operator has no client. */
+export interface SessionEnder {
+  readonly name: string;
+  readonly clientId?: string;
+  readonly caller?: Caller;
+}
+
+interface Ending {
+  readonly caller?: Caller | undefined;
+  /** A refusal ends the session with its keys. */
+  readonly why?: 'rules' | 'provider';
+  /** So does somebody who may end it. */
+  readonly by?: SessionEnder;
+  /** The person signs out at the provider as well, whose logout of that session then spares the keys. */
+  readonly signsOut?: boolean;
 }
 
 /** The sessions of the console, in the database, so that every process sees them begin and end. */
@@ -72,15 +96,17 @@ export class Sessions {
   readonly #clients: ConsoleClients;
   readonly #noteAccess: NoteConsoleAccess;
   readonly #keys: ConsoleKeys;
+  readonly #onNotNoted: (error: unknown) => void;
   /** The requests of a tenant share a query and so a connection. */
   readonly #lookUp: (tenant: string, secretHash: Buffer) => Promise<StoredSession | undefined>;
 
-  constructor({ db, vital, cookie, clients, noteAccess, keys }: SessionsOptions) {
+  constructor({ db, vital, cookie, clients, noteAccess, keys, onNotNoted }: SessionsOptions) {
     this.#db = db;
     this.#cookie = cookie;
     this.#clients = clients;
     this.#noteAccess = noteAccess;
     this.#keys = keys;
+    this.#onNotNoted = onNotNoted;
     this.#lookUp = createBatches(async (tenant, hashes: readonly Buffer[]) => {
       const sessions = await readSessions(vital, tenant, hashes);
       return hashes.map((hash) => sessions.find(({ secretHash }) => hash.equals(secretHash)));
@@ -108,7 +134,8 @@ export class Sessions {
   }
 
   /** The session of the request's cookie. Rejects with an AccessTokenFault without one. */
-  async find({ headers }: FastifyRequest): Promise<Session> {
+  async find(request: FastifyRequest): Promise<Session> {
+    const { headers } = request;
     const secret = this.#cookie.read(headers.cookie);
     const session = secret === undefined ? undefined : await this.#lookUp(secret.tenant, hashSecret(secret));
     if (session === undefined) throw new AccessTokenFault('invalid');
@@ -116,8 +143,10 @@ export class Sessions {
     const { tenant, clientId, scopes, expiresAt, tenants, renews } = session;
     const client = await this.#clients.findState(tenant, clientId);
     if (client === undefined || client.revoked) throw new AccessTokenFault('invalid');
+    if (session.unseen) noteSeen(this.#db, tenant, session.secretHash, callerOf(request)).catch(this.#onNotNoted);
+    const id = sessionIdOf(session.secretHash);
     const { name: clientName, restriction } = client;
-    const found = { tenant, clientId, clientName, scopes: scopes.filter(isScope), restriction, expiresAt };
+    const found = { id, tenant, clientId, clientName, scopes: scopes.filter(isScope), restriction, expiresAt };
     return tenants === null ? found : { ...found, tenants, renews, person: personOf(session) };
   }
 
@@ -141,7 +170,7 @@ export class Sessions {
     const ended =
       secret &&
       (await this.write(secret.tenant, (transaction) =>
-        this.end(transaction, secret.tenant, hashSecret(secret), { caller }),
+        this.end(transaction, secret.tenant, hashSecret(secret), { caller, signsOut: true }),
       ));
     return { cookie: this.#cookie.clear, ended: secret && ended && { ...ended, tenant: secret.tenant } };
   }
@@ -196,9 +225,10 @@ export class Sessions {
   ): Promise<StartedSession> {
     const secret = newSecret(tenant);
     const lifetime = Math.min(left, sessionLifetime);
-    const session = { tenant, secretHash: hashSecret(secret), clientId, scopes, byLink: ends, person };
+    const session = { tenant, secretHash: hashSecret(secret), clientId, scopes, byLink: ends, person, caller };
     const expiresAt = await insertSession(transaction, session, lifetime);
     await dropOldestSessions(transaction, session, maxSessionsOfClient);
+    const id = sessionIdOf(session.secretHash);
     const by = person !== undefined ? 'account' : ends ? 'link' : 'secret';
     await this.#noteAccess(transaction, {
       tenant,
@@ -207,10 +237,10 @@ export class Sessions {
       person: personOf(person),
       details: { by },
       caller,
-      session: sessionNameOf(session.secretHash),
+      session: id,
     });
     const cookie = this.#cookie.write(secret, lifetime);
-    const started = { tenant, clientId, clientName: name, scopes, expiresAt, cookie };
+    const started = { id, tenant, clientId, clientName: name, scopes, expiresAt, cookie };
     return person === undefined ? started : { ...started, tenants: person.tenants, renews: person.renewal !== null };
   }
 
@@ -221,37 +251,70 @@ export class Sessions {
     );
   }
 
-  /**
-   * Ends a session, with the client that was created for it, once its keys have ended. `why`: a refusal, not the owner,
-   * ends it and its keys.
-   */
+  /** Ends a session, with the client that was created for it, once its keys have ended. */
   async end(
     transaction: DatabaseTransaction,
     tenant: string,
     secretHash: Uint8Array,
-    { why, caller }: { why?: string; caller?: Caller } = {},
+    { why, by, caller = by?.caller, signsOut = false }: Ending = {},
   ): Promise<EndedSession | undefined> {
     const ended = await lockSession(transaction, tenant, secretHash);
     if (ended === undefined) return undefined;
     const { clientId, byLink, forKeys } = ended;
     const person = personOf(ended);
-    const event = why === undefined ? { kind: 'signed_out' as const } : { kind: 'refused' as const, details: { why } };
-    const session = sessionNameOf(secretHash);
-    if (!forKeys) await this.#noteAccess(transaction, { tenant, clientId, person, caller, session, ...event });
-    if (why !== undefined) await this.#keys.revoke(transaction, tenant, { clientId, person, why });
-    if (await this.#keepForKeys(transaction, tenant, { secretHash, clientId })) return ended;
+    const session = sessionIdOf(secretHash);
+    const event = { tenant, clientId, person, caller, session, ...eventOf(why, by) };
+    if (!forKeys) await this.#noteAccess(transaction, event);
+    const whyKeysEnd = by === undefined ? why : 'session';
+    if (whyKeysEnd !== undefined) await this.#keys.revoke(transaction, tenant, { clientId, person, why: whyKeysEnd });
+    if (await this.#keepForKeys(transaction, tenant, { secretHash, clientId, signsOut })) return ended;
     await deleteSession(transaction, tenant, secretHash);
     if (byLink) await this.#clients.remove(transaction, tenant, clientId);
+    return ended;
+  }
+
+  /** Ends a session of the tenant, in every process. False if there is none. */
+  async endById(tenant: string, id: string, by: SessionEnder): Promise<boolean> {
+    return await this.write(tenant, async (transaction) => {
+      const secretHash = await findSession(transaction, tenant, id);
+      return secretHash !== undefined && (await this.end(transaction, tenant, secretHash, { by })) !== undefined;
+    });
+  }
+
+  /** Ends the sessions and the keys of a person in the tenant, in every process. Returns how many sessions it ended. */
+  async endAllOf(tenant: string, person: Person, by: SessionEnder): Promise<number> {
+    return await this.write(tenant, async (transaction) => {
+      let ended = 0;
+      const locked = await lockSessionsOf(transaction, tenant, person);
+      await this.#keys.revoke(transaction, tenant, { person, why: 'session' });
+      for (const secretHash of locked) {
+        const session = await this.end(transaction, tenant, secretHash, { by });
+        if (session?.forKeys === false) ended += 1;
+      }
+      return ended;
+    });
+  }
+
+  /** Ends the sessions that the provider has ended, with their keys, in every tenant. Returns how many. */
+  async endOfProvider(logout: ProviderLogout): Promise<number> {
+    let ended = 0;
+    await forEachTenant(await tenantsOfPerson(this.#db, logout), async (tenant) => {
+      ended += await this.write(tenant, async (transaction) => {
+        const sessions = await lockSessionsOf(transaction, tenant, logout);
+        for (const secretHash of sessions) await this.end(transaction, tenant, secretHash, { why: 'provider' });
+        return sessions.length;
+      });
+    });
     return ended;
   }
 
   async #keepForKeys(
     transaction: DatabaseTransaction,
     tenant: string,
-    { secretHash, clientId }: { secretHash: Uint8Array; clientId: string },
+    { secretHash, clientId, signsOut = false }: { secretHash: Uint8Array; clientId: string; signsOut?: boolean },
   ): Promise<boolean> {
     const until = await this.#keys.lastOf(transaction, tenant, clientId);
-    if (until !== undefined) await keepForKeys(transaction, tenant, secretHash, until);
+    if (until !== undefined) await keepForKeys(transaction, tenant, secretHash, { until, forgetsSid: signsOut });
     return until !== undefined;
   }
 }
@@ -261,7 +324,18 @@ function personOf(session: Pick<EndedSession, 'issuer' | 'subject'> | undefined)
   return issuer === null || subject === null ? undefined : { issuer, subject };
 }
 
-/** The id of a session in the accesses: a part of its secret's hash, which grants nothing. */
-function sessionNameOf(secretHash: Uint8Array): string {
+function eventOf(why: Ending['why'], by: SessionEnder | undefined) {
+  if (by !== undefined) {
+    const { name, clientId } = by;
+    return {
+      kind: 'session_ended',
+      details: { by: name, ...(clientId !== undefined && { byClient: clientId }) },
+    } as const;
+  }
+  return why === undefined ? ({ kind: 'signed_out' } as const) : ({ kind: 'refused', details: { why } } as const);
+}
+
+/** A part of its secret's hash. */
+function sessionIdOf(secretHash: Uint8Array): string {
   return Buffer.from(secretHash).toString('hex').slice(0, 16);
 }

@@ -1,5 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { createLocalJWKSet, type JSONWebKeySet } from 'jose';
 import * as oidc from 'openid-client';
+import { type LogoutKeys, type ProviderLogout, readLogoutToken } from './logout-token.ts';
 import type { Claims } from './rules.ts';
 
 /** A person as the provider identifies them. */
@@ -11,6 +13,8 @@ export interface Person {
   readonly refreshToken: string | undefined;
   /** The signed token, as a hint when the person signs out at the provider. */
   readonly idToken: string | undefined;
+  /** The session at the provider (OpenID Connect Back-Channel Logout 1.0); undefined if the ID token names none. */
+  readonly sid: string | undefined;
   /** When the provider's statement expires, in milliseconds since 1970. */
   readonly expiresAt: number;
 }
@@ -24,8 +28,9 @@ export interface Checks {
 
 /** The company's OpenID provider. Every method rejects if the provider is unreachable or its response is invalid. */
 export interface IdentityProvider {
-  /** The URL of the sign-in page. */
-  begin(): Promise<{ url: URL; checks: Checks }>;
+  readonly issuer: string;
+  /** The URL of the sign-in page. With `keepsNothing` for a sign-in that is not renewed. */
+  begin(options?: { keepsNothing?: boolean }): Promise<{ url: URL; checks: Checks }>;
   /** The person of a callback URL; undefined if its code is not the provider's or was used before. */
   finish(callback: URL, checks: Checks): Promise<Person | 'declined' | undefined>;
   /**
@@ -39,6 +44,8 @@ export interface IdentityProvider {
   ): Promise<Person | undefined>;
   /** The provider's sign-out URL; undefined if it has none. */
   signOutUrl(idToken: string | undefined): Promise<URL | undefined>;
+  /** What a logout token ends. Rejects with a LogoutTokenFault for a token that does not count. */
+  readLogout(token: string): Promise<ProviderLogout>;
 }
 
 interface ProviderSettings {
@@ -63,6 +70,8 @@ const providerLimits = { answer: 10, clockTolerance: 30 };
 const descriptionLifetime = 60 * 60_000;
 /** The same before a signature is checked, because keys may be replaced without notice. */
 export const keysLifetime = 10_000;
+/** The same after keys could not be read: anybody can send a token that needs them. */
+const failureLifetime = 1_000;
 
 const defaultScopes = ['openid', 'profile', 'email'];
 
@@ -72,6 +81,7 @@ const maxHint = 6_000;
 export function createIdentityProvider(settings: ProviderSettings): IdentityProvider {
   const { issuer, clientId, clientSecret, scopes, lacksClaims, callback, afterSignOut, now } = settings;
   let cached: { reading: Promise<oidc.Configuration>; at: number } | undefined;
+  let logoutKeys: { reading: Promise<LogoutKeys>; until: number } | undefined;
 
   async function discover(): Promise<oidc.Configuration> {
     const server = new URL(issuer);
@@ -96,9 +106,37 @@ export function createIdentityProvider(settings: ProviderSettings): IdentityProv
     }
   }
 
-  function scopeFor({ scopes_supported: supported }: oidc.ServerMetadata): string {
+  /** The keys for logout tokens. One reading serves all of them until they are due again, also if it failed. */
+  async function readLogoutKeys(): Promise<LogoutKeys> {
+    if (logoutKeys === undefined || now() >= logoutKeys.until) {
+      const begun = { reading: fetchKeys(), until: now() + keysLifetime };
+      logoutKeys = begun;
+      begun.reading.catch(() => {
+        begun.until = now() + failureLifetime;
+      });
+    }
+    return await logoutKeys.reading;
+  }
+
+  async function fetchKeys(): Promise<LogoutKeys> {
+    const metadata = (await configuration(keysLifetime)).serverMetadata();
+    const { jwks_uri: address = '', id_token_signing_alg_values_supported: algorithms } = metadata;
+    if (new URL(address).protocol !== new URL(issuer).protocol) throw new Error('The jwks_uri has another protocol.');
+    const response = await fetch(address, {
+      headers: { accept: 'application/json, application/jwk-set+json' },
+      redirect: 'error',
+      signal: AbortSignal.timeout(providerLimits.answer * 1_000),
+    });
+    if (response.status !== 200)
+      throw new Error(`The keys of the OpenID provider were answered with ${response.status}.`);
+    const keys = (await response.json()) as JSONWebKeySet;
+    return { issuer: metadata.issuer, algorithms, find: createLocalJWKSet(keys) };
+  }
+
+  function scopeFor({ scopes_supported: supported }: oidc.ServerMetadata, keepsNothing: boolean): string {
     const offline = supported?.includes('offline_access') === false ? [] : ['offline_access'];
-    return [...new Set([...defaultScopes, ...offline, ...scopes])].join(' ');
+    const all = [...new Set([...defaultScopes, ...offline, ...scopes])];
+    return all.filter((scope) => !(keepsNothing && scope === 'offline_access')).join(' ');
   }
 
   /** The claims of the ID token, completed from the userinfo endpoint. If that fails, only the name may be missing. */
@@ -120,12 +158,14 @@ export function createIdentityProvider(settings: ProviderSettings): IdentityProv
   }
 
   return {
-    async begin() {
+    issuer,
+
+    async begin({ keepsNothing = false } = {}) {
       const config = await configuration(descriptionLifetime);
       const checks = { state: oidc.randomState(), nonce: oidc.randomNonce(), verifier: oidc.randomPKCECodeVerifier() };
       const url = oidc.buildAuthorizationUrl(config, {
         redirect_uri: callback,
-        scope: scopeFor(config.serverMetadata()),
+        scope: scopeFor(config.serverMetadata(), keepsNothing),
         state: checks.state,
         nonce: checks.nonce,
         code_challenge: await oidc.calculatePKCECodeChallenge(checks.verifier),
@@ -167,7 +207,15 @@ export function createIdentityProvider(settings: ProviderSettings): IdentityProv
         // Rejects userinfo about another person.
         const claims = await claimsOf(config, tokens, { claims: signed, subject });
         const { id_token: idToken } = tokens;
-        return { issuer, subject, claims, refreshToken: next ?? refreshToken, idToken, expiresAt: now() };
+        return {
+          issuer,
+          subject,
+          claims,
+          refreshToken: next ?? refreshToken,
+          idToken,
+          sid: sidOf(signed),
+          expiresAt: now(),
+        };
       } catch (error) {
         if (isInvalidGrant(error)) return undefined;
         throw error;
@@ -184,6 +232,8 @@ export function createIdentityProvider(settings: ProviderSettings): IdentityProv
         ...(idToken !== undefined && idToken.length <= maxHint && { id_token_hint: idToken }),
       });
     },
+
+    readLogout: (token) => readLogoutToken(token, { clientId, now: now(), keys: readLogoutKeys }),
   };
 
   async function personOf(
@@ -195,7 +245,7 @@ export function createIdentityProvider(settings: ProviderSettings): IdentityProv
     const { iss, sub: subject, exp } = signed;
     const claims = await claimsOf(config, tokens, { claims: signed, subject });
     const { refresh_token: refreshToken, id_token: idToken } = tokens;
-    return { issuer: iss, subject, claims, refreshToken, idToken, expiresAt: exp * 1_000 };
+    return { issuer: iss, subject, claims, refreshToken, idToken, sid: sidOf(signed), expiresAt: exp * 1_000 };
   }
 }
 
@@ -218,6 +268,11 @@ async function fetchAndNoteReplacement(url: string, options: oidc.CustomFetchOpt
     if (typeof answer?.refresh_token === 'string') note(answer.refresh_token);
   }
   return response;
+}
+
+function sidOf(signed: Claims | undefined): string | undefined {
+  const { sid } = signed ?? {};
+  return typeof sid === 'string' && sid !== '' ? sid : undefined;
 }
 
 function isInvalidGrant(error: unknown): boolean {

@@ -38,7 +38,27 @@ export interface Admission {
 /** By tenant. */
 export type Admissions = ReadonlyMap<string, Admission>;
 
+/** A claim that a rule requires, and how it was judged. */
+export interface JudgedClaim {
+  readonly claim: string;
+  /** Any of these matches. */
+  readonly values: readonly unknown[];
+  /** Undefined: it holds. */
+  readonly fault?: 'missing' | 'different' | 'not_verified' | undefined;
+}
+
+/** A rule as the people of one of its tenants may know it. */
+export interface RuleOfTenant extends Partial<Pick<RuleOfFile, 'query' | 'hide' | 'actors'>> {
+  readonly claims: readonly JudgedClaim[];
+  readonly scopes: readonly Scope[];
+  readonly trustsEmail: boolean;
+}
+
 export interface SignInRules {
+  /** The rules that name the tenant, in their order. With claims, the faults of these. */
+  ofTenant(tenant: string, claims?: Claims): readonly RuleOfTenant[];
+  /** For the log: the claims that did not hold, by the number of each rule, from 1. */
+  tried(claims: Claims): Readonly<Record<number, readonly string[]>>;
   /** The tenants that admit the person. Only the first matching rule of each counts. */
   admit(claims: Claims): Admissions;
   /** Whether a rule needs groups that the provider left out because there are too many. */
@@ -60,7 +80,11 @@ const faultsOf = compileFaultFinder(RulesFile);
 export function readRules(text: string, readRestriction: ReadRestriction): SignInRules {
   const rules = parse(text).map(({ claims, ...rule }, place) => ({
     ...rule,
-    required: Object.entries(claims).map(([name, values]) => ({ path: pathOfClaim(name), values: [values].flat() })),
+    required: Object.entries(claims).map(([name, values]) => ({
+      name,
+      path: pathOfClaim(name),
+      values: [values].flat(),
+    })),
     scopes: rule.scopes.filter(isScope),
     restriction: restrictionOf(rule, place, readRestriction),
   }));
@@ -76,6 +100,17 @@ export function readRules(text: string, readRestriction: ReadRestriction): SignI
       }
       return admitted;
     },
+    ofTenant: (tenant, claims) =>
+      rules.filter(({ tenants }) => tenants.includes(tenant)).map((rule) => shownRule(rule, claims)),
+    tried: (claims) =>
+      Object.fromEntries(
+        rules
+          .slice(0, maxTried)
+          .map((rule, place) => [
+            place + 1,
+            rule.required.filter((claim) => faultOf(claim, rule, claims) !== undefined).map(({ name }) => name),
+          ]),
+      ),
     lacksGroups: (claims) => leavesOutGroups(claims) && named.has('groups'),
     lacksClaims: (claims) => [...named].some((claim) => ownMember(claims, claim) === undefined),
   };
@@ -121,7 +156,12 @@ function restrictionOf(
   }
 }
 
+/** Rules of a line of the log. */
+const maxTried = 50;
+
 interface RequiredClaim {
+  /** As written. */
+  readonly name: string;
   /** Its name, and the keys within it. */
   readonly path: readonly string[];
   /** Any of these matches. */
@@ -141,12 +181,39 @@ function claimsOf({ required, trustEmail = false }: RequiredClaims): string[] {
 }
 
 /** Every claim of the rule must match. */
-function matches({ required, trustEmail = false }: RequiredClaims, claims: Claims): boolean {
-  return required.every(({ path, values }) => {
-    if (path[0] === 'email' && !trustEmail && claims.email_verified !== true) return false;
-    const has = [path.reduce<unknown>(ownMember, claims)].flat();
-    return values.some((value) => has.includes(value));
-  });
+function matches(rule: RequiredClaims, claims: Claims): boolean {
+  return rule.required.every((claim) => faultOf(claim, rule, claims) === undefined);
+}
+
+function faultOf(
+  { path, values }: RequiredClaim,
+  { trustEmail = false }: Pick<RequiredClaims, 'trustEmail'>,
+  claims: Claims,
+): JudgedClaim['fault'] {
+  const found = path.reduce<unknown>(ownMember, claims);
+  if (found === undefined) return 'missing';
+  if (path[0] === 'email' && !trustEmail && claims.email_verified !== true) return 'not_verified';
+  const has: unknown[] = [found].flat();
+  return values.some((value) => has.includes(value)) ? undefined : 'different';
+}
+
+function shownRule(
+  rule: RequiredClaims & Pick<RuleOfTenant, 'scopes' | 'query' | 'hide' | 'actors'>,
+  claims: Claims | undefined,
+): RuleOfTenant {
+  const { required, scopes, trustEmail: trustsEmail = false, query, hide, actors } = rule;
+  return {
+    claims: required.map((claim) => ({
+      claim: claim.name,
+      values: claim.values,
+      fault: claims && faultOf(claim, rule, claims),
+    })),
+    scopes,
+    trustsEmail,
+    ...(query !== undefined && { query }),
+    ...(hide !== undefined && { hide }),
+    ...(actors !== undefined && { actors }),
+  };
 }
 
 /** A claim by name or, with a leading slash, by JSON Pointer (RFC 6901). */

@@ -2,11 +2,34 @@ import { readFileSync, statSync } from 'node:fs';
 import { OperatorError } from '../../core/errors.ts';
 import type { ReadRestriction } from '../../http/credentials.ts';
 import { checkClientName } from '../oauth/client-identity.ts';
+import { LogoutTokenFault, type ProviderLogout } from './logout-token.ts';
 import { type Checks, createIdentityProvider, type IdentityProvider, type Person } from './provider.ts';
-import { type Admissions, readRules, type SignInRules } from './rules.ts';
+import { type Admissions, type Claims, type RuleOfTenant, readRules, type SignInRules } from './rules.ts';
 
-/** Why a sign-in failed. Declined: by the person, or by the provider for them. */
-type SignInRefusal = 'not_admitted' | 'groups_left_out' | 'declined';
+/** Why no tenant admits a person. */
+type NotAdmitted = 'not_admitted' | 'groups_left_out';
+
+/** A sign-in that was refused, for the log: names of claims, without values. Declined: no person is known. */
+export interface RefusedSignIn {
+  readonly refused: NotAdmitted | 'declined';
+  readonly person?: {
+    readonly issuer: string;
+    readonly subject: string;
+    readonly claims: readonly string[];
+    /** The claims that did not hold, by the number of each rule. */
+    readonly rules: Readonly<Record<number, readonly string[]>>;
+  };
+}
+
+/** A sign-in that admits nobody: what the rules of one tenant say to it. */
+export interface JudgedSignIn {
+  readonly issuer: string;
+  readonly subject: string;
+  readonly name: string;
+  readonly claims: Claims;
+  readonly rules: readonly RuleOfTenant[];
+  readonly outcome: 'admitted' | NotAdmitted;
+}
 
 /** A person admitted by at least one tenant. */
 export interface AdmittedPerson {
@@ -17,6 +40,8 @@ export interface AdmittedPerson {
   readonly refreshToken: string | undefined;
   /** The signed token. */
   readonly idToken: string | undefined;
+  /** The session at the provider; undefined if the ID token names none. */
+  readonly sid: string | undefined;
   /** When the sign-in ends if it cannot be renewed; milliseconds since 1970. */
   readonly expiresAt: number;
   readonly admissions: Admissions;
@@ -24,15 +49,22 @@ export interface AdmittedPerson {
 
 /** Sign-in with a company account (contract 18). Every method rejects if the provider is unreachable. */
 export interface PeopleSignIn {
+  readonly issuer: string;
   begin: IdentityProvider['begin'];
   /** Undefined if the code is not the provider's or was used before. */
-  finish(callback: URL, checks: Checks): Promise<AdmittedPerson | SignInRefusal | undefined>;
+  finish(callback: URL, checks: Checks): Promise<AdmittedPerson | RefusedSignIn | undefined>;
+  /** As `finish`, for a test of the rules of a tenant. */
+  judge(callback: URL, checks: Checks, tenant: string): Promise<JudgedSignIn | 'declined' | undefined>;
+  /** The rules that name the tenant. */
+  rulesOf(tenant: string): readonly RuleOfTenant[];
+  /** What a logout token ends, or in printable ASCII why it does not count. */
+  readLogout(token: string): Promise<ProviderLogout | string>;
   /** Renews the sign-in; undefined if the provider ended it. `onReplaced`: see `IdentityProvider`. */
   renew(
     refreshToken: string,
     subject: string,
     onReplaced: (refreshToken: string) => void,
-  ): Promise<AdmittedPerson | SignInRefusal | undefined>;
+  ): Promise<AdmittedPerson | NotAdmitted | undefined>;
   signOutUrl: IdentityProvider['signOutUrl'];
 }
 
@@ -63,19 +95,47 @@ export function createPeopleSignIn(
     now,
   });
 
-  function admit(person: Person): AdmittedPerson | SignInRefusal {
-    const { admit: admitBy, lacksGroups } = rules();
-    const admissions = admitBy(person.claims);
-    if (admissions.size === 0) return lacksGroups(person.claims) ? 'groups_left_out' : 'not_admitted';
-    const { issuer, subject, refreshToken, idToken, expiresAt } = person;
-    return { issuer, subject, refreshToken, idToken, expiresAt, admissions, name: nameOf(person) };
+  function admit(person: Person): AdmittedPerson | NotAdmitted {
+    const admissions = rules().admit(person.claims);
+    if (admissions.size === 0) return whyNot(person);
+    const { claims: _, ...signedIn } = person;
+    return { ...signedIn, admissions, name: nameOf(person) };
+  }
+
+  function whyNot({ claims }: Person): NotAdmitted {
+    return rules().lacksGroups(claims) ? 'groups_left_out' : 'not_admitted';
   }
 
   return {
-    begin: () => identities.begin(),
+    issuer: identities.issuer,
+    begin: (options) => identities.begin(options),
     async finish(callback, checks) {
       const person = await identities.finish(callback, checks);
-      return typeof person === 'object' ? admit(person) : person;
+      if (person === 'declined') return { refused: person };
+      if (person === undefined) return undefined;
+      const admitted = admit(person);
+      if (typeof admitted === 'object') return admitted;
+      const { issuer, subject, claims } = person;
+      const known = { issuer, subject, claims: namesOf(claims), rules: rules().tried(claims) };
+      return { refused: admitted, person: known };
+    },
+    async judge(callback, checks, tenant) {
+      const person = await identities.finish(callback, checks);
+      if (typeof person !== 'object') return person;
+      const { issuer, subject, claims } = person;
+      const judged = rules().ofTenant(tenant, claims);
+      const admits = judged.some((rule) => rule.claims.every(({ fault }) => fault === undefined));
+      const outcome = admits ? 'admitted' : whyNot(person);
+      return { issuer, subject, name: nameOf(person), claims, rules: judged, outcome };
+    },
+    rulesOf: (tenant) => rules().ofTenant(tenant),
+    async readLogout(token) {
+      try {
+        return await identities.readLogout(token);
+      } catch (error) {
+        if (error instanceof LogoutTokenFault) return error.message;
+        throw error;
+      }
     },
     async renew(refreshToken, subject, onReplaced) {
       const person = await identities.renew(refreshToken, subject, onReplaced);
@@ -83,6 +143,15 @@ export function createPeopleSignIn(
     },
     signOutUrl: (idToken) => identities.signOutUrl(idToken),
   };
+}
+
+/** Claims of a line of the log, and characters of a name in it. */
+const maxClaims = 100;
+const maxClaimName = 100;
+
+function namesOf(claims: Claims): string[] {
+  const names = Object.keys(claims).slice(0, maxClaims);
+  return names.map((name) => name.slice(0, maxClaimName));
 }
 
 /** The rules of the file, reloaded after it changes. An invalid file changes nothing. */

@@ -1,5 +1,6 @@
 import { sealedSigningKeys } from '../../access/oauth/signing-key.ts';
 import { sealedIdTokens, sealedRenewals } from '../../access/sessions/people-sessions.ts';
+import { sealedTests } from '../../access/sessions/sign-in-test.ts';
 import { sealedSubscriptions } from '../../delivery/subscriptions/secrets.ts';
 import { sealedAgentKeys } from '../../desk/agents/secrets.ts';
 import { sealedOutcomes } from '../../desk/completions/idempotency.ts';
@@ -17,6 +18,7 @@ import { withInterruptibleDatabase } from '../with-database.ts';
 const sealedColumns: readonly SealedColumn[] = [
   sealedRenewals,
   sealedIdTokens,
+  sealedTests,
   sealedAgentKeys,
   sealedConfiguration,
   sealedErasureKey,

@@ -237,6 +237,10 @@ export const places: Readonly<Record<string, PlacesOfTable>> = {
     secret_hash: secret,
     sealed_renewal: secret,
     sealed_id_token: secret,
+    address: ['clear', 'the network address of the last request'],
+    program: ['clear', 'what a browser says of itself'],
+    sid: ['none', 'what a provider knows its session by'],
+    sealed_test: ['none', "a sign-in test, sealed: values of claims of this row's person alone"],
   },
   custom_entity: {
     tenant,
@@ -310,6 +314,7 @@ export const places: Readonly<Record<string, PlacesOfTable>> = {
     job: made,
     content: ['all', 'a part of the file of an export: all exports of the tenant are deleted'],
   },
+  logout_token: { hash: ['none', 'a hash of the id of a logout token'] },
   mail: {
     tenant,
     message_id: made,

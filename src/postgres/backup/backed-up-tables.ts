@@ -3,7 +3,7 @@ import type { BackedUpSequence } from './manifest.ts';
 
 /**
  * Tables without a backup. A restore writes those about the schema and the server itself. Sessions and links of the
- * console, and queued e-mails, must not continue in two places. Request rates are unlogged, except in a cluster.
+ * console, with the logout tokens that ended them, and queued e-mails must not continue in two places. Request rates are unlogged, except in a cluster.
  */
 const tablesLeftOut: readonly string[] = [
   'migration',
@@ -14,6 +14,7 @@ const tablesLeftOut: readonly string[] = [
   'database_origin',
   'console_session',
   'console_link',
+  'logout_token',
   'mail',
   'tenant_rate',
 ];

@@ -95,7 +95,7 @@ const recordNothing = [
   ...['chat', 'chatAsync', 'chatStream', 'createCompletion', 'createJob', 'createViewerToken'],
   // It records what Annals finds, under the name of Annals.
   'readMcpTools',
-  ...['deleteJob', 'deleteParkedChanges'],
+  ...['deleteJob', 'deleteParkedChanges', 'deleteSession', 'endSessions'],
   ...['issueToken', 'pauseSubscription', 'replaySubscription', 'resumeSubscription', 'testSubscription'],
   'streamCompletion',
 ];

@@ -52,6 +52,7 @@ test('the tables of tenants and the others are those of the migrations', () => {
     'database_origin',
     'found_work',
     'installation',
+    'logout_token',
     'oauth_signing_key',
   ]);
   expect([...tables.routines]).toEqual(

@@ -15,11 +15,18 @@ export class PeopleServer {
   readonly server: TestServer;
   readonly provider: TestIdentityProvider;
   readonly rulesFile: string;
+  /** The settings, for another process on the same database. */
+  readonly environment: Record<string, string>;
   readonly #folder: string;
 
-  private constructor(server: TestServer, provider: TestIdentityProvider, folder: string) {
+  private constructor(
+    server: TestServer,
+    provider: TestIdentityProvider,
+    { folder, environment }: { folder: string; environment: Record<string, string> },
+  ) {
     this.server = server;
     this.provider = provider;
+    this.environment = environment;
     this.#folder = folder;
     this.rulesFile = rulesFileOf(folder);
   }
@@ -29,18 +36,16 @@ export class PeopleServer {
     const folder = await makeDataFolder('rules');
     await mkdir(folder);
     await writeFile(rulesFileOf(folder), rules);
-    const server = await startTestServer({
-      environment: {
-        ANNALS_BASE_URL: publicUrl,
-        ANNALS_OIDC_ISSUER: provider.issuer,
-        ANNALS_OIDC_CLIENT_ID: provider.clientId,
-        ANNALS_OIDC_CLIENT_SECRET: provider.clientSecret,
-        ANNALS_OIDC_RULES: rulesFileOf(folder),
-        ANNALS_TRUSTED_PROXIES: '127.0.0.1',
-      },
-      ...(clock && { clock }),
-    });
-    return new PeopleServer(server, provider, folder);
+    const environment = {
+      ANNALS_BASE_URL: publicUrl,
+      ANNALS_OIDC_ISSUER: provider.issuer,
+      ANNALS_OIDC_CLIENT_ID: provider.clientId,
+      ANNALS_OIDC_CLIENT_SECRET: provider.clientSecret,
+      ANNALS_OIDC_RULES: rulesFileOf(folder),
+      ANNALS_TRUSTED_PROXIES: '127.0.0.1',
+    };
+    const server = await startTestServer({ environment, ...(clock && { clock }) });
+    return new PeopleServer(server, provider, { folder, environment });
   }
 
   async close(): Promise<void> {

@@ -113,10 +113,26 @@ export class TestIdentityProvider {
     return resolve;
   }
 
-  /** Signs with a new key from now on, and publishes that one alone. */
-  async rotateKeys(): Promise<void> {
+  /** A signed logout token. Claims that are undefined are left out. */
+  async logoutToken(claims: Record<string, unknown>, wrong: Wrong & { typ?: string } = {}): Promise<string> {
+    const now = Math.floor(Date.now() / 1_000);
+    const events = { 'http://schemas.openid.net/event/backchannel-logout': {} };
+    const all = {
+      iss: this.issuer,
+      aud: this.clientId,
+      iat: now,
+      exp: now + 120,
+      jti: randomUUID(),
+      events,
+      ...claims,
+    };
+    return await this.#sign(JSON.parse(JSON.stringify(all)), { typ: 'logout+jwt', ...wrong });
+  }
+
+  /** Signs with a new key from now on, and publishes that one alone, under another id unless this one is given. */
+  async rotateKeys(kid: string = randomUUID()): Promise<void> {
     const { privateKey: own, publicKey } = await generateKeyPair('RS256');
-    const published = { ...(await exportJWK(publicKey)), kid: randomUUID(), alg: 'RS256', use: 'sig' };
+    const published = { ...(await exportJWK(publicKey)), kid, alg: 'RS256', use: 'sig' };
     this.#keys = { ...this.#keys, own, published };
   }
 
@@ -200,13 +216,23 @@ export class TestIdentityProvider {
     return { status: 200, answer: { ...answer, refresh_token: refresh } };
   }
 
-  async #sign(claims: Record<string, unknown>): Promise<string> {
-    const { alg = 'RS256', foreignKey = false } = this.wrong;
+  /** The id of the key that it signs with. */
+  get kid(): string {
+    return this.#keys.published.kid;
+  }
+
+  async #sign(claims: Record<string, unknown>, how: Wrong & { typ?: string } = this.wrong): Promise<string> {
+    const { alg, foreignKey = false, typ } = how;
+    const type = typ === undefined ? {} : { typ };
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
-    if (alg === 'none') return `${part({ alg: 'none' })}.${part(claims)}.`;
+    if (alg === 'none') return `${part({ alg: 'none', ...type })}.${part(claims)}.`;
     if (alg === 'HS256')
-      return await new SignJWT(claims).setProtectedHeader({ alg }).sign(Buffer.from(this.clientSecret.padEnd(32)));
+      return await new SignJWT(claims)
+        .setProtectedHeader({ alg, ...type })
+        .sign(Buffer.from(this.clientSecret.padEnd(32)));
     const key = foreignKey ? this.#keys.foreign : this.#keys.own;
-    return await new SignJWT(claims).setProtectedHeader({ alg, kid: this.#keys.published.kid }).sign(key);
+    return await new SignJWT(claims)
+      .setProtectedHeader({ alg: 'RS256', kid: this.#keys.published.kid, ...type })
+      .sign(key);
   }
 }
