@@ -17,6 +17,7 @@ import { Jobs } from './resources/jobs.ts';
 import { Logs } from './resources/logs.ts';
 import { Models } from './resources/models.ts';
 import { Proofs } from './resources/proofs.ts';
+import { Sessions } from './resources/sessions.ts';
 import { Subscriptions } from './resources/subscriptions.ts';
 import { Usage } from './resources/usage.ts';
 import { ViewerTokens } from './resources/viewer-tokens.ts';
@@ -78,6 +79,7 @@ export class Annals {
   readonly subscriptions: Subscriptions;
   readonly budgets: Budgets;
   readonly accesses: Accesses;
+  readonly sessions: Sessions;
   readonly erasures: Erasures;
   readonly proofs: Proofs;
   readonly configurations: Configurations;
@@ -118,6 +120,7 @@ export class Annals {
     this.subscriptions = new Subscriptions(transport, tenant);
     this.budgets = new Budgets(transport, tenant);
     this.accesses = new Accesses(transport, tenant);
+    this.sessions = new Sessions(transport, tenant);
     this.erasures = new Erasures(transport, tenant);
     this.proofs = new Proofs(transport, tenant);
     this.configurations = new Configurations(transport, tenant, plainAnswers<Configuration>());

@@ -4,6 +4,8 @@ type Schemas = components['schemas'];
 
 /** Something that the list of accesses tells of. */
 export type Access = Schemas['AccessItem'];
+/** A session of the console. */
+export type ConsoleSession = Schemas['ConsoleSessionItem'];
 /** Who made changes, with all names beside the id. */
 export type Actor = Schemas['Actor'];
 export type Agent = Schemas['Agent'];
