@@ -1,7 +1,7 @@
 import type { ExportFormat, ExportRows } from '../../core/export-history.ts';
 import { threaded } from '../../core/fairness/threads.ts';
 import { elementsOf, entriesOf, memberOf, objectText, stringOf } from '../../core/json/members.ts';
-import { parseJson } from '../../core/json/parse.ts';
+import { maximumImportDepth, parseJson } from '../../core/json/parse.ts';
 import type { JsonNode } from '../../core/json/tape.ts';
 import { compactText } from '../../core/json/text.ts';
 import type { PathPattern } from '../../core/path-pattern.ts';
@@ -29,6 +29,9 @@ const maskPaths = threaded(
   },
 );
 
+/** Values as deep as an import takes, in the members of an entry, in a line. */
+const maxDepth = maximumImportDepth + 3;
+
 interface LinesOptions {
   readonly format: ExportFormat;
   /** Of a CSV file. With `field` each line has one path, or none. */
@@ -48,7 +51,7 @@ export const hideLines = threaded(
     const lines = parts.split('\n').filter((line) => line !== '');
     return lines
       .map((line) => {
-        const [before, paths, ...after] = elementsOf(parseJson(line));
+        const [before, paths, ...after] = elementsOf(parseJson(line, maxDepth));
         if (paths === undefined) throw new Error('a line of an export has no paths');
         const text = rows === 'field' ? withoutStandIns(compactText(paths)) : compactText(paths);
         const masked = maskedPaths(text, rules);
@@ -61,7 +64,7 @@ export const hideLines = threaded(
 
 /** The path and its values before and after, as fields of a CSV line. JSON text is no formula. */
 function pathFields(text: string): string {
-  const [field] = entriesOf(parseJson(text));
+  const [field] = entriesOf(parseJson(text, maxDepth));
   if (field === undefined) return ',,';
   const [path, sides] = field;
   const values = ['before', 'after'].map((side) => {
@@ -88,7 +91,7 @@ function withoutStandIns(text: string): string {
 
 function maskedPaths(text: string, rules: CompiledRules): string {
   return objectText(
-    entriesOf(parseJson(text)).map(([path, sides]): [string, string] => [
+    entriesOf(parseJson(text, maxDepth)).map(([path, sides]): [string, string] => [
       path,
       objectText(entriesOf(sides).map(([side, value]) => [side, maskedValue(path, value, rules)])),
     ]),
