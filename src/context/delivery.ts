@@ -76,7 +76,9 @@ export function createDelivery(
       if (to !== undefined) await mail.queueMail(transaction, { tenant, to, ...suspendedMail(suspended) });
     },
   };
-  mail.onAttempt((transaction, attempt) => recordAlertSent(transaction, attempt, reporting));
+  mail.onAttempt((transaction, attempt) =>
+    recordAlertSent(transaction, attempt, { ...reporting, countWaiting: mail.countWaiting }),
+  );
   const dispatcher = createDispatcher({
     ...reporting,
     db,

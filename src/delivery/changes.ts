@@ -28,6 +28,9 @@ export interface DeliveredChange extends ReadingPosition {
   readonly text: string;
 }
 
+/** The entity type of subscriptions in the history. */
+export const subscriptionEntity = 'changelog-subscription';
+
 export interface Reading {
   readonly items: readonly DeliveredChange[];
   /** The last position that was read. */
@@ -37,6 +40,17 @@ export interface Reading {
   readonly caughtUp: boolean;
   /** Entries that retention dropped before they were read. */
   readonly expired: number;
+}
+
+/** Without the creation of the subscription that reads it. */
+export function withoutOwnCreation<Read extends Pick<Reading, 'items'>>(
+  reading: Read,
+  { id, metadata: { createdAt } }: { readonly id: string; readonly metadata: { readonly createdAt: string } },
+): Read {
+  const madeAt = Date.parse(createdAt);
+  const isOwn = ({ entity, entityId, type, at }: DeliveredChange) =>
+    entity === subscriptionEntity && entityId === id && type === 'create' && at === madeAt;
+  return { ...reading, items: reading.items.filter((change) => !isOwn(change)) };
 }
 
 export interface ReadRequest {

@@ -75,7 +75,7 @@ export function draftOf(subscription: Subscription): SubscriptionDraft {
     actors: actors === 'all' ? 'all' : actors ? 'names' : 'none',
     type: members.type,
     texts: Object.fromEntries(
-      of(['text', 'number', 'choice']).map((field) => [field.name, textOf(memberOf(members, field.name))]),
+      of(['text', 'addresses', 'number', 'choice']).map((field) => [field.name, textOf(memberOf(members, field.name))]),
     ),
     checks: Object.fromEntries(of(['check']).map((field) => [field.name, memberOf(members, field.name) === true])),
     headers: draftHeaders(members.headers as object | undefined),
@@ -134,6 +134,10 @@ function memberValue({ name, kind }: TargetField, draft: SubscriptionDraft, hasS
       return text === '' && hasSecret ? mask : text === '' ? undefined : text;
     case 'number':
       return text === '' ? undefined : Number(text);
+    case 'addresses': {
+      const addresses = text.split(/[\s,;]+/).filter((address) => address !== '');
+      return addresses.length > 1 ? addresses : addresses[0];
+    }
     default:
       return text === '' ? undefined : text;
   }
@@ -154,6 +158,7 @@ export function memberOf(members: Members, name: string): unknown {
 }
 
 function textOf(value: unknown): string {
+  if (Array.isArray(value)) return value.join(', ');
   return value === undefined ? '' : String(value);
 }
 
@@ -168,6 +173,11 @@ function linesOf(text: string): string[] {
 export type SubscriptionFaults = Readonly<Record<string, string | undefined>>;
 
 const ownParts: readonly string[] = ['name', 'q', 'from', 'maxAge', 'hide', 'actors'];
+
+/** Whether it is an alert on every change, which its maker may not have meant. */
+export function alertsOnAll({ type, q }: SubscriptionDraft): boolean {
+  return type === 'email' && q.trim() === '';
+}
 
 /** What is missing. The service checks the rest. */
 export function missingParts(draft: SubscriptionDraft, current: Subscription | undefined): SubscriptionFaults {

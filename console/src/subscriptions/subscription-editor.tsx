@@ -18,6 +18,7 @@ import { joined } from '../query-text/edit-query.ts';
 import { navigate, path, place } from '../router/router.tsx';
 import { SecretDialog, type ShownKey } from './subscription-actions.tsx';
 import {
+  alertsOnAll,
   draftOf,
   inputOf,
   missingParts,
@@ -91,7 +92,7 @@ function Editing({ draft: first, current }: { draft: SubscriptionDraft; current:
         </Button>
       </PageHeader>
       <FailureBox error={refusal?.rest} />
-      <QueryCard q={draft.q} fault={faults.q} onQuery={(q) => change({ q })} />
+      <QueryCard q={draft.q} fault={faults.q} alertsOnAll={alertsOnAll(draft)} onQuery={(q) => change({ q })} />
       <form
         id={form}
         noValidate
@@ -111,6 +112,8 @@ interface QueryCardProps {
   readonly q: string;
   /** What the service said of the query when it refused the subscription. */
   readonly fault: string | undefined;
+  /** Whether it is an alert that every change raises. */
+  readonly alertsOnAll: boolean;
   readonly onQuery: (q: string) => void;
 }
 
@@ -118,7 +121,7 @@ interface QueryCardProps {
 const size = 5;
 
 /** The query of a subscription, and what it would have matched. */
-function QueryCard({ q, fault, onQuery }: QueryCardProps) {
+function QueryCard({ q, fault, alertsOnAll: isOnAll, onQuery }: QueryCardProps) {
   // As of the last preview.
   const [preview, setPreview] = useState(() => previewOf(q));
   // The entries come with the button, since they move what is below.
@@ -144,6 +147,12 @@ function QueryCard({ q, fault, onQuery }: QueryCardProps) {
             setOpen(true);
           }}
         />
+        {isOnAll ? (
+          <p class="note" role="alert">
+            Without a query every change of the tenant raises this alert, changes of subscriptions and settings
+            included. Name the changes that it is about.
+          </p>
+        ) : undefined}
         <p class="muted" role="status">
           {value === undefined || !isCurrent ? (
             'Without a query every change is sent.'

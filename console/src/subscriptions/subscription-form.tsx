@@ -153,7 +153,7 @@ function Member({ field, draft, current, faults, onChange }: SubscriptionFormPro
   return (
     <TextField
       {...shared}
-      kind={kind === 'text' ? 'code' : kind}
+      kind={kind === 'text' || kind === 'addresses' ? 'code' : kind}
       hint={kind === 'secret' ? secretHint : hint}
       placeholder={placeholder}
       value={text}

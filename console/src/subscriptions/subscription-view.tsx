@@ -149,6 +149,7 @@ const starts = { start: 'with the oldest change that was kept', now: 'when it wa
 function textOfMember(value: unknown, choices: TargetField['choices']): string | undefined {
   if (value === undefined) return undefined;
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (Array.isArray(value)) return value.join(', ');
   if (typeof value === 'object') return Object.keys(value ?? {}).join(', ');
   return choices?.find(([choice]) => choice === value)?.[1] ?? String(value);
 }

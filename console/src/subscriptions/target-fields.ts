@@ -18,7 +18,7 @@ export interface TargetField {
   readonly name: string;
   readonly label: string;
   readonly hint?: string;
-  readonly kind: 'text' | 'secret' | 'number' | 'choice' | 'check' | 'headers';
+  readonly kind: 'text' | 'addresses' | 'secret' | 'number' | 'choice' | 'check' | 'headers';
   readonly placeholder?: string;
   readonly isRequired?: true;
   /** The values of a choice with their words. The first is what the service takes without one. */
@@ -134,7 +134,14 @@ export const targets: Readonly<
     name: 'E-mail alert',
     use: 'One e-mail in 10 minutes at most, with the count and the first 5 changes.',
     fields: [
-      { name: 'to', label: 'To', kind: 'text', placeholder: 'operations@example.com', isRequired: true },
+      {
+        name: 'to',
+        label: 'To',
+        hint: 'One address, or up to 10 with commas between them. Each gets an e-mail of its own.',
+        kind: 'addresses',
+        placeholder: 'operations@example.com',
+        isRequired: true,
+      },
       { name: 'threshold.count', label: 'Changes', hint: 'So many changes raise the alert. Empty: 1.', kind: 'number' },
       { name: 'threshold.minutes', label: 'Minutes', hint: 'Within so many minutes. Empty: 1.', kind: 'number' },
       { name: 'values', label: 'With the values of the changes', kind: 'check' },
@@ -148,5 +155,6 @@ export const targetTypes = Object.keys(targets) as TargetType[];
 export function addressOf(target: TargetMembers): string {
   const { url, bucket, prefix, to } = target;
   if (typeof bucket === 'string') return `${bucket}/${typeof prefix === 'string' ? prefix : ''}`;
+  if (Array.isArray(to)) return to.join(', ');
   return [url, to].find((text) => typeof text === 'string') ?? '';
 }

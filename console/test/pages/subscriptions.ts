@@ -70,6 +70,46 @@ export function subscriptionTests(the: () => ConsoleUnderTest): void {
     await page.getByText('There is no subscription yet').waitFor();
   });
 
+  test('an alert warns before every change raises it, and has several recipients', async () => {
+    const { tenant, open, checkAccessibility } = the();
+    const page = await open('subscriptions/new', { width: 390, height: 844, statuses: [400] });
+    await page.getByLabel('Kind of target').selectOption('email');
+    const warning = page.getByRole('alert').filter({ hasText: 'every change of the tenant raises this alert' });
+    await warning.waitFor();
+    expect(await sidewaysRoom(page)).toBe(0);
+    await checkAccessibility(page);
+    await page.getByLabel('Kind of target').selectOption('webhook');
+    expect(await warning.count()).toBe(0);
+    await page.getByLabel('Kind of target').selectOption('email');
+    await page.getByRole('combobox', { name: 'Query' }).fill('entity:invoice type:delete');
+    await page.keyboard.press('Escape');
+    await expect.poll(() => warning.count()).toBe(0);
+    await page.getByLabel('Name', { exact: true }).fill('Deleted invoices');
+    const to = page.getByLabel('To', { exact: true });
+    await to.fill('jane@shop.example, no address');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await expect.poll(() => to.getAttribute('aria-invalid')).toBe('true');
+    await to.fill('jane@shop.example, joe@shop.example;  ann@shop.example');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('heading', { name: 'Deleted invoices' }).waitFor();
+    const shown = 'jane@shop.example, joe@shop.example, ann@shop.example';
+    await page.getByRole('main').locator('dd').getByText(shown).waitFor();
+    const call = await caller(the());
+    const listed: { id: string; name: string; target: { to: unknown } }[] = JSON.parse(
+      await call('GET', `/changelog/${tenant}/subscriptions`),
+    );
+    const alert = listed.find(({ name }) => name === 'Deleted invoices');
+    expect(alert?.target.to).toEqual(shown.split(', '));
+    await page.getByRole('button', { name: 'Edit', exact: true }).click();
+    await expect.poll(() => to.inputValue()).toBe(shown);
+    await to.fill('jane@shop.example');
+    await page.getByRole('button', { name: 'Save' }).click();
+    const saved = async () => JSON.parse(await call('GET', `/changelog/${tenant}/subscriptions/${alert?.id}`));
+    await expect.poll(async () => (await saved()).target.to).toBe('jane@shop.example');
+    await goWithin(page, 'connect');
+    await call('DELETE', `/changelog/${tenant}/subscriptions/${alert?.id}`);
+  });
+
   test('one sees how far a subscription is and what failed, tests it, sends the last changes again, and pauses it', async () => {
     const { server, tenant, open, checkAccessibility } = the();
     const call = await caller(the());

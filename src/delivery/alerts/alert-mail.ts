@@ -23,6 +23,7 @@ export const maxListedChanges = 5;
 
 // Code points; `maxPaths`: paths of a change.
 const maxName = 100;
+const maxSubjectName = 60;
 const maxValue = 200;
 const maxPaths = 10;
 
@@ -42,7 +43,17 @@ export function alertMail(content: AlertContent): { subject: string; text: strin
     '',
     'This alert sends one e-mail in 10 minutes at most.',
   ];
-  return { subject: `Annals: ${total}, alert "${shown}"`, text: lines.join('\n') };
+  return { subject: `Annals: ${total}${ofDocuments(changes, alert.count)}, alert "${shown}"`, text: lines.join('\n') };
+}
+
+/** The first document, by its name where it has one. */
+function ofDocuments(changes: readonly DeliveredChange[], count: number): string {
+  const [first] = changes;
+  if (first === undefined) return '';
+  const isOne = changes.length === count && changes.every(({ document }) => document === first.document);
+  const name = stringOf(memberOf(parseJson(first.text), 'name'));
+  const which = name === undefined ? shownText(first.entityId, maxSubjectName) : `"${shownText(name, maxSubjectName)}"`;
+  return ` of ${shownText(first.entity, maxSubjectName)} ${which}${isOne ? '' : ' and others'}`;
 }
 
 /** The console's history page with a query. */
@@ -61,8 +72,9 @@ function linkLines({ q, alert, baseUrl }: Pick<AlertContent, 'q' | 'alert' | 'ba
 function linesOf(change: DeliveredChange, withValues: boolean): string[] {
   const entry = parseJson(change.text);
   const name = stringOf(memberOf(entry, 'name'));
-  const document = `${shownText(change.entity, maxName)} ${shownText(change.entityId, maxName)}`;
-  const named = name === undefined ? document : `${document} "${shownText(name, maxName)}"`;
+  const id = shownText(change.entityId, maxName);
+  const which = name === undefined ? id : `"${shownText(name, maxName)}" (${id})`;
+  const named = `${shownText(change.entity, maxName)} ${which}`;
   const paths = memberOf(entry, 'paths');
   const entries = paths === undefined || kindOf(paths) !== 'object' ? [] : entriesOf(paths);
   const head = `- ${timeText(change.at)} ${change.type} ${named}${whoText(entry)}`;

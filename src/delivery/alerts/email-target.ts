@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { sampleChange } from '../batches/sample-change.ts';
-import { type EmailMembers, EmailTarget } from '../targets/schemas.ts';
-import type { Sending, Target, TargetMembers } from '../targets/target.ts';
-import { type MailOutcome, resultOf } from './alert-attempts.ts';
+import { EmailTarget } from '../targets/schemas.ts';
+import type { DeliveryResult, Sending, Target } from '../targets/target.ts';
+import { alertOf, type MailOutcome, resultOf } from './alert-attempts.ts';
 import { alertMail } from './alert-mail.ts';
-import type { AlertThreshold } from './alert-state.ts';
 
 export interface AlertMessage {
   readonly tenant: string;
@@ -12,12 +11,6 @@ export interface AlertMessage {
   readonly subject: string;
   readonly text: string;
   readonly messageId: string;
-}
-
-/** The members of an e-mail target, with defaults. */
-export function alertOf(target: TargetMembers): { to: string; threshold: AlertThreshold; withValues: boolean } {
-  const { to, threshold = { count: 1, minutes: 1 }, values = false } = target as TargetMembers & EmailMembers;
-  return { to, threshold, withValues: values };
 }
 
 const noMailServer = 'E-mails wait: the operator has not set SMTP_URL and MAIL_FROM.';
@@ -42,22 +35,23 @@ export function createEmailTarget({ send, baseUrl, now }: EmailTargetOptions): T
     hostOf: ({ to }) => String(to),
     check: () => [],
 
-    async test({ tenant, subscription, target }: Sending) {
-      const { to, withValues } = alertOf(target);
+    async test({ tenant, name, target }: Sending) {
+      const { recipients, withValues } = alertOf(target);
       const change = sampleChange(now());
       const alert = { after: { position: 0, fingerprint: 0 }, count: 1, from: change.at, to: change.at };
-      const content = { tenant, name: subscription, q: '', alert, changes: [change], withValues, baseUrl };
+      const content = { tenant, name, q: '', alert, changes: [change], withValues, baseUrl };
       const { subject, text } = alertMail(content);
       const sample = 'This is a sample. Nothing was changed.';
-      const messageId = `<alert-sample.${randomUUID()}@annals>`;
-      const outcome = await send({
-        tenant,
-        to,
-        subject: `Sample: ${subject}`,
-        text: `${sample}\n\n${text}`,
-        messageId,
-      });
-      return outcome === undefined ? { outcome: 'failed', error: noMailServer } : resultOf(outcome);
+      const results = await Promise.all(
+        recipients.map(async (to, index): Promise<DeliveryResult> => {
+          const messageId = `<alert-sample.${randomUUID()}@annals>`;
+          const mail = { tenant, to, subject: `Sample: ${subject}`, text: `${sample}\n\n${text}`, messageId };
+          const outcome = await send(mail);
+          if (outcome === undefined) return { outcome: 'failed', error: noMailServer };
+          return resultOf(outcome, { index, count: recipients.length });
+        }),
+      );
+      return results.find(({ outcome }) => outcome !== 'delivered') ?? { outcome: 'delivered' };
     },
   };
 }

@@ -4,7 +4,7 @@ import type { Connection, DatabaseTransaction } from '../../postgres/database.ts
 import type { DeliveredChange } from '../changes.ts';
 import type { DeliveryRun } from '../dispatch/delivery-run.ts';
 import { withHidden } from '../webhooks/webhook-body.ts';
-import { alertMessageId } from './alert-attempts.ts';
+import { alertMessageIds, alertOf } from './alert-attempts.ts';
 import { alertMail, maxListedChanges } from './alert-mail.ts';
 import {
   type AlertState,
@@ -14,7 +14,7 @@ import {
   nothingCounted,
   type RaisedAlert,
 } from './alert-state.ts';
-import { type AlertMessage, alertOf } from './email-target.ts';
+import type { AlertMessage } from './email-target.ts';
 
 async function findCounted(db: Connection, tenant: string, subscription: string): Promise<AlertState> {
   const row = await db
@@ -82,9 +82,9 @@ export async function runAlert(run: DeliveryRun, options: AlertOptions): Promise
       isOld(run, change) ? [] : [{ at: change.at, after: placeOf(items[index - 1] ?? checkpoint) }],
     );
     const counted = countMatches(state, matches, threshold);
-    const mail = await dueMail(run, counted, options);
-    if (mail === undefined && reached.position === checkpoint.position) return pauseOf(run, counted);
-    const next = mail === undefined ? counted : afterMail(counted, run.now());
+    const mails = await dueMails(run, counted, options);
+    if (mails === undefined && reached.position === checkpoint.position) return pauseOf(run, counted);
+    const next = mails === undefined ? counted : afterMail(counted, run.now());
     await run.settle({
       counts: {
         matched: items.length,
@@ -95,7 +95,7 @@ export async function runAlert(run: DeliveryRun, options: AlertOptions): Promise
       checkpoint: { ...reached, cursor },
       async also(transaction) {
         if (next !== state) await storeCounted(transaction, run.tenant, run.id, next);
-        if (mail !== undefined) await options.queueMail(transaction, mail);
+        for (const mail of mails ?? []) await options.queueMail(transaction, mail);
       },
     });
     state = next;
@@ -117,18 +117,25 @@ function pauseOf(run: DeliveryRun, state: AlertState): number | undefined {
   return due === undefined ? undefined : Math.max(0, due - run.now());
 }
 
-async function dueMail(run: DeliveryRun, state: AlertState, options: AlertOptions): Promise<AlertMessage | undefined> {
+/** One e-mail for each recipient, so that a refused address stops no other; undefined while none is due. */
+async function dueMails(
+  run: DeliveryRun,
+  state: AlertState,
+  options: AlertOptions,
+): Promise<AlertMessage[] | undefined> {
   const { raised } = state;
   const due = mailDueAt(state);
   const at = run.now();
   if (raised === undefined || due === undefined || at < due) return undefined;
   const { tenant, id, document } = run;
-  const { to, withValues } = alertOf(run.sending.target);
+  const { recipients, withValues } = alertOf(run.sending.target);
   const changes = await firstChanges(run, raised);
   const { name, q } = document;
   const { baseUrl } = options;
   const { subject, text } = alertMail({ tenant, name, q, alert: raised, changes, withValues, baseUrl });
-  return { tenant, to, subject, text, messageId: alertMessageId(tenant, id, raised.after.position, at) };
+  const { position } = raised.after;
+  const messageIds = alertMessageIds(tenant, id, { position, at, count: recipients.length });
+  return messageIds.map((messageId, index) => ({ tenant, to: recipients[index] ?? '', subject, text, messageId }));
 }
 
 /** Rereads the first changes of an alert, so that their values need not be stored. */

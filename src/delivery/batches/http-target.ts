@@ -40,6 +40,7 @@ export function createHttpTarget({ http, baseUrl, now }: HttpOptions): BatchTarg
     schema: HttpTarget,
     secrets: ['headers'],
     maxAge: undefined,
+    receivesOwnCreation: true,
     hostOf: (target) => new URL((target as TargetMembers & HttpMembers).url).host,
     check: (tenant, target) => [
       ...faultsOfUrl('target.url', String(target.url), http, tenant),

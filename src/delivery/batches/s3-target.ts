@@ -167,6 +167,7 @@ export function createS3Target({ http, baseUrl, now, unconditional }: S3Options)
     schema: S3Target,
     secrets: ['secretAccessKey'],
     maxAge: undefined,
+    receivesOwnCreation: true,
     hostOf: (target) => addressOf(target as TargetMembers & S3Members, '').host,
     check: (tenant, { endpoint }) =>
       endpoint === undefined ? [] : faultsOfUrl('target.endpoint', String(endpoint), http, tenant),

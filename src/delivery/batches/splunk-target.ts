@@ -69,6 +69,7 @@ export function createSplunkTarget({
     schema: SplunkTarget,
     secrets: ['token'],
     maxAge: undefined,
+    receivesOwnCreation: true,
     hostOf: (target) => new URL((target as TargetMembers & SplunkMembers).url).host,
     check: (tenant, { url }) => faultsOfUrl('target.url', String(url), http, tenant),
 

@@ -3,7 +3,7 @@ import { doWork } from '../../core/fairness/work.ts';
 import type { StopSignal } from '../../core/stop-signal.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import type { HistoryToDeliver, Reading, ReadingPosition } from '../changes.ts';
+import { type HistoryToDeliver, type Reading, type ReadingPosition, withoutOwnCreation } from '../changes.ts';
 import { type AttemptRecord, recordAttempts } from '../subscriptions/attempt-store.ts';
 import type { SubscriptionDocument } from '../subscriptions/schemas.ts';
 import type { Sending, Target } from '../targets/target.ts';
@@ -102,13 +102,14 @@ export class DeliveryRun implements Holder {
     { q = this.document.q, ...limits }: { maxItems: number; maxPositions?: number; maxBytes?: number; q?: string },
   ): Promise<Reading> {
     const { history, reads } = this.#options;
-    return await reads.use(this.tenant, this.signal, () =>
+    const reading = await reads.use(this.tenant, this.signal, () =>
       history.readMatches(this.tenant, {
         ...limits,
         ...{ q, after, actors: this.document.actors ?? true, signal: this.signal },
         withErasures: this.target.receivesErasures ?? true,
       }),
     );
+    return this.target.receivesOwnCreation === true ? reading : withoutOwnCreation(reading, this.document);
   }
 
   /** Runs an attempt when the semaphore admits it. Rejects when the run must stop. */

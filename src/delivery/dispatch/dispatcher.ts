@@ -257,6 +257,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     const sending = {
       tenant,
       subscription: subscription.id,
+      name: document.name,
       target: withSecrets(document.target, secrets),
       keys: secrets.keys,
       hide: document.hide ?? [],

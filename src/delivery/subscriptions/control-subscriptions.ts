@@ -75,6 +75,7 @@ export function createControls({ db, sealer, now, history, targets }: Subscripti
       const sending = {
         tenant,
         subscription: id,
+        name: document.name,
         target: withSecrets(document.target, secrets),
         keys: secrets.keys,
         hide: document.hide ?? [],

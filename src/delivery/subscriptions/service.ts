@@ -2,10 +2,10 @@ import { faultOfChosenId } from '../../http/chosen-id.ts';
 import type { Scope } from '../../http/scopes.ts';
 import type { DocumentLists, ListParameters, Page, PageRequest } from '../../pagination/paginator.ts';
 import { notFound } from '../../recording/documents/own-documents.ts';
-import type { Reading } from '../changes.ts';
+import { type Reading, withoutOwnCreation } from '../changes.ts';
 import { attemptRows } from './attempt-store.ts';
 import { createControls, type SubscriptionControls } from './control-subscriptions.ts';
-import { findShown, requireSubscription, subscriptionNoun, subscriptionRows } from './store.ts';
+import { findShown, requireSubscription, subscriptionNoun, subscriptionRows, targetOf } from './store.ts';
 import { createSubscriptionWrites, type SubscriptionContext, type SubscriptionWrites } from './write-subscriptions.ts';
 
 /** The subscriptions of tenants. Documents are returned as JSON texts. */
@@ -28,7 +28,7 @@ interface PreviewRequest {
 const day = 24 * 60 * 60 * 1000;
 
 export function createSubscriptions(context: SubscriptionContext & { documents: DocumentLists }): Subscriptions {
-  const { db, documents, now, history } = context;
+  const { db, documents, now, history, targets } = context;
   return {
     ...createSubscriptionWrites(context),
     ...createControls(context),
@@ -52,7 +52,9 @@ export function createSubscriptions(context: SubscriptionContext & { documents: 
       history.checkQuery(q, { actors, scopes });
       const begin =
         after === undefined ? await history.positionAt(tenant, now() - day) : await history.positionOf(tenant, after);
-      return await history.readMatches(tenant, { q, actors, after: begin, maxItems: limit });
+      const reading = await history.readMatches(tenant, { q, actors, after: begin, maxItems: limit });
+      const receivesAll = targetOf(targets, document.target).receivesOwnCreation === true;
+      return receivesAll ? reading : withoutOwnCreation(reading, document);
     },
   };
 }

@@ -12,7 +12,7 @@ import {
   type Writing,
   type WrittenDocument,
 } from '../../recording/documents/own-documents.ts';
-import type { HistoryToDeliver } from '../changes.ts';
+import { type HistoryToDeliver, subscriptionEntity } from '../changes.ts';
 import type { Target, TargetMembers } from '../targets/target.ts';
 import { maxSubscriptions, type SubscriptionBody, type SubscriptionDocument } from './schemas.ts';
 import { openSecrets, type SubscriptionSecrets, sealSecrets, splitSecrets } from './secrets.ts';
@@ -66,7 +66,7 @@ export function createSubscriptionWrites(context: SubscriptionContext): Subscrip
   const subscriptions = ownDocuments<Sent, SubscriptionColumns>(context, {
     noun: subscriptionNoun,
     table: subscriptionTable,
-    entity: 'changelog-subscription',
+    entity: subscriptionEntity,
     written: (sent, writing) => sent.written(writing),
     nameOf: (document) => (JSON.parse(document) as SubscriptionDocument).name,
   });

@@ -189,17 +189,18 @@ export const SplunkTarget = Type.Object(
 );
 export type SplunkMembers = Static<typeof SplunkTarget>;
 
-export const alertLimits = { count: 1_000, minutes: 1_440 } as const;
+export const alertLimits = { count: 1_000, minutes: 1_440, recipients: 10 } as const;
+
+const emailAddress = '^[^\\s\\u0000-\\u001f\\u007f@<>()[\\],;:"\\\\]+@[^\\s\\u0000-\\u001f\\u007f@<>()[\\],;:"\\\\]+$';
+const oneAddress = Type.String({ maxLength: 254, pattern: emailAddress, 'x-must': 'be one e-mail address' });
 
 export const EmailTarget = Type.Object(
   {
     type: Type.Literal('email'),
-    to: Type.String({
-      maxLength: 254,
-      pattern: '^[^\\s@<>()[\\],;:"\\\\]+@[^\\s@<>()[\\],;:"\\\\]+$',
-      'x-must': 'be one e-mail address',
-      description: 'One address.',
-    }),
+    to: Type.Union(
+      [oneAddress, Type.Array(oneAddress, { minItems: 1, maxItems: alertLimits.recipients, uniqueItems: true })],
+      { description: 'One address, or a list of them. Each gets an e-mail of its own.' },
+    ),
     threshold: Type.Optional(
       Type.Object(
         {

@@ -32,6 +32,8 @@ export interface DeliveryResult {
 export interface Sending {
   readonly tenant: string;
   readonly subscription: string;
+  /** Of the subscription. */
+  readonly name: string;
   /** The members of the target, secrets included. */
   readonly target: TargetMembers;
   /** Signing keys, newest first. */
@@ -61,6 +63,8 @@ export interface Target {
   readonly defaults?: Readonly<Record<string, unknown>>;
   /** Whether replays are supported; default: true. */
   readonly isReplayed?: boolean;
+  /** Whether the creation of the subscription itself is sent; default: no. */
+  readonly receivesOwnCreation?: boolean;
   /** Whether erasures are sent (GDPR, Art. 19); default: true. */
   readonly receivesErasures?: boolean;
   /** The host that receives the secrets. When it changes, they must be re-entered. */

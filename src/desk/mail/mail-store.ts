@@ -1,5 +1,5 @@
 import { type Generated, sql } from 'kysely';
-import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
+import type { Connection, Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { forEachTenant, type TenantWork, tenantsWith } from '../../postgres/tenants/tenants-with.ts';
 
 export interface Mail {
@@ -75,13 +75,18 @@ export async function tenantsWithWaitingMail(db: Database): Promise<string[]> {
   return await tenantsWith(db, { table: 'mail', condition: 'sent_at is null' });
 }
 
-/** The number of the tenant's waiting mails. */
-export async function countWaiting(db: Database, tenant: string): Promise<number> {
+/** The number of the tenant's waiting mails; with Message-IDs only of these. */
+export async function countWaiting(
+  db: Connection,
+  tenant: string,
+  messageIds?: readonly string[] | undefined,
+): Promise<number> {
   const { count } = await db
     .selectFrom('mail')
     .select((expression) => expression.fn.countAll<number>().as('count'))
     .where('tenant', '=', tenant)
     .where('sent_at', 'is', null)
+    .$if(messageIds !== undefined, (query) => query.where('message_id', 'in', messageIds ?? []))
     .executeTakeFirstOrThrow();
   return count;
 }

@@ -31,6 +31,8 @@ export type NoteAttempt = (transaction: DatabaseTransaction, attempt: Mail & Mai
 export interface MailQueue {
   /** Queues a mail, sent only if the transaction commits. A second one with the same Message-ID is ignored. */
   queueMail(transaction: DatabaseTransaction, mail: Mail): Promise<void>;
+  /** How many of the mails with these Message-IDs wait. */
+  countWaiting(transaction: DatabaseTransaction, tenant: string, messageIds: readonly string[]): Promise<number>;
   /** Registers a callback for each attempt to send a mail, in the transaction that records it. */
   onAttempt(note: NoteAttempt): void;
   /** Sends a mail once and immediately, bypassing the queue. Undefined without a mail server in the settings. */
@@ -123,6 +125,8 @@ export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions
       if (!(await insertMail(transaction, mail)) || settings !== undefined) return;
       logger.warn({ tenant: mail.tenant }, 'a mail waits: set SMTP_URL and MAIL_FROM to have it sent');
     },
+
+    countWaiting: (transaction, tenant, messageIds) => countWaiting(transaction, tenant, messageIds),
 
     onAttempt(listener) {
       note = listener;

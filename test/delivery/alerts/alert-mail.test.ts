@@ -18,7 +18,7 @@ function tell(overrides: Partial<AlertContent> = {}): { subject: string; text: s
 
 test('an alert reports the number of changes, the period and the first ones, with values only if enabled', () => {
   const { subject, text } = tell();
-  expect(subject).toBe('Annals: 1 change, alert "Prices"');
+  expect(subject).toBe('Annals: 1 change of product p-1, alert "Prices"');
   expect(text).toContain('- 2026-11-23T12:00:00.001Z update product p-1, by Jane Doe\n    price\n');
   expect(text).not.toContain('39.90');
   expect(tell({ withValues: true }).text).toContain('    price: 39.90 → 34.90\n');
@@ -30,7 +30,7 @@ test('an alert that lists only the first of its changes says so', () => {
     changes,
     alert: { after: { position: 0, fingerprint: 0 }, count: 7, from: noon, to: noon + 9 },
   });
-  expect(subject).toBe('Annals: 7 changes, alert "Prices"');
+  expect(subject).toBe('Annals: 7 changes of product p-1 and others, alert "Prices"');
   expect(text).toContain('The first 5:');
   expect(text).toContain('from 2026-11-23T12:00:00.000Z to 2026-11-23T12:00:00.009Z');
   expect(text.match(/^- /gm)).toHaveLength(5);
@@ -70,6 +70,20 @@ test('nothing of the history begins a line of its own, turns the direction of th
   expect(text.length).toBeLessThan(3_000);
 });
 
+test('subject and text name a document by its name where it has one', () => {
+  const named = (position: number, document: string) => {
+    const change = deliveredChange(position, { document });
+    return { ...change, text: JSON.stringify({ ...JSON.parse(change.text), name: 'Blue\r\nchair' }) };
+  };
+  const alert = { after: { position: 0, fingerprint: 0 }, count: 2, from: noon, to: noon };
+  const { subject, text } = tell({ changes: [named(1, 'a'), named(2, 'a')], alert });
+  expect(subject).toBe('Annals: 2 changes of product "Blue chair", alert "Prices"');
+  expect(text).toContain('update product "Blue chair" (p-1), by Jane Doe\n');
+  expect(tell({ changes: [named(1, 'a'), named(2, 'b')], alert }).subject).toContain('"Blue chair" and others,');
+  // The database was restored, and the changes are gone.
+  expect(tell({ changes: [], alert }).subject).toBe('Annals: 2 changes, alert "Prices"');
+});
+
 test('a change with many paths shows ten of them and how many more', () => {
   const paths = JSON.stringify(Object.fromEntries(Array.from({ length: 12 }, (_none, index) => [`p${index}`, {}])));
   const { text } = tell({ changes: [deliveredChange(1, { paths })] });
@@ -78,7 +92,7 @@ test('a change with many paths shows ten of them and how many more', () => {
 });
 
 test('a sample where e-mails wait is a failure that says why', async () => {
-  const sending = { tenant: 'shop', subscription: 'prices', keys: [], hide: [], signal: new Stop() };
+  const sending = { tenant: 'shop', subscription: 'prices', name: 'Prices', keys: [], hide: [], signal: new Stop() };
   const target = createEmailTarget({ send: async () => undefined, baseUrl: undefined, now: () => noon });
   const outcome = await target.test({ ...sending, target: { type: 'email', to: 'jane@shop.example' } });
   expect(outcome).toEqual({ outcome: 'failed', error: expect.stringContaining('SMTP_URL') });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { alertMessageId, subscriptionOfAlert } from '../../../src/delivery/alerts/alert-attempts.ts';
+import { alertMessageIds, alertOfMessage } from '../../../src/delivery/alerts/alert-attempts.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { startTestServer } from '../../support/server/server.ts';
@@ -43,7 +43,7 @@ function decodeQuoted(message: string): string {
   return `${head}\n\n${Buffer.from(bytes, 'latin1').toString('utf8')}`;
 }
 
-async function make(to: string, members: object = {}): Promise<string> {
+async function make(to: string | string[], members: object = {}): Promise<string> {
   return (await acme.make({ name: 'Too many', q: 'entity:product', target: { type: 'email', to, ...members } })).id;
 }
 
@@ -221,10 +221,95 @@ test('an e-mail to an address that its alert no longer has says nothing about th
 });
 
 test('an e-mail belongs to the subscription that its Message-ID names, of its tenant alone', () => {
-  for (const id of ['prices', 'v1.2', '7.8.9', '~-_']) {
-    expect(subscriptionOfAlert('acme', alertMessageId('acme', id, 41, 1_700_000_000_000))).toBe(id);
-    expect(subscriptionOfAlert('other', alertMessageId('acme', id, 41, 1_700_000_000_000))).toBeUndefined();
+  for (const id of ['prices', 'v1.2', '7.8.9', '7.8.r1', '~-_']) {
+    const messageIds = alertMessageIds('acme', id, { position: 41, at: 1_700_000_000_000, count: 10 });
+    expect(new Set(messageIds).size).toBe(10);
+    for (const messageId of messageIds) {
+      expect(alertOfMessage('acme', messageId)).toEqual({ id, messageIds });
+      expect(alertOfMessage('other', messageId)).toBeUndefined();
+    }
   }
-  expect(subscriptionOfAlert('acme', '<alert-sample.7@annals>')).toBeUndefined();
-  expect(subscriptionOfAlert('acme', '<subscription-suspended.acme.prices.1@annals>')).toBeUndefined();
+  expect(alertOfMessage('acme', '<alert-sample.7@annals>')).toBeUndefined();
+  expect(alertOfMessage('acme', '<subscription-suspended.acme.prices.1@annals>')).toBeUndefined();
+});
+
+test('each recipient gets an e-mail of its own, and a refused one stops no other, nor counts a change twice', async () => {
+  const [gone, here, there] = ['gone-1@shop.example', 'here-2@shop.example', 'there-3@shop.example'];
+  mails.refuseRecipient(gone, 'no such user');
+  const id = await make([gone, here, there]);
+  await record(1, 'several');
+  await eventually(() => [here, there].map((to) => mailsTo(to).length)).toEqual([1, 1]);
+  for (const to of [here, there]) {
+    const [head = ''] = (mailsTo(to)[0] ?? '').split('\n\n');
+    expect(head.match(/^(?:To|Cc|Bcc): .*$/gim)).toEqual([`To: ${to}`]);
+  }
+  await eventually(() => attemptsOf(id)).toHaveLength(3);
+  expect(await acme.counts(id)).toMatchObject({ matched: 1, delivered: 1, isWhole: true });
+  // The others got it: the alert does not fail, however long one address is refused.
+  const failing = async () =>
+    (await server.database.pool.query('select failing_since from subscription_state where subscription = $1', [id]))
+      .rows;
+  await sendAgain(gone);
+  await eventually(async () => (await attemptsOf(id)).length).toBeGreaterThan(3);
+  expect(await failing()).toEqual([{ failing_since: null }]);
+  expect(await acme.get(id)).toMatchObject({
+    state: 'active',
+    lastError: { status: 550, message: 'The mail server refused the e-mail to recipient 1 of 3.' },
+  });
+  expect(await acme.counts(id)).toMatchObject({ matched: 1, delivered: 1 });
+  // It fails once no recipient is reached.
+  for (const to of [here, there]) mails.refuseRecipient(to, 'no such user');
+  await server.database.pool.query(`update mail set sent_at = null where recipient = any ($1)`, [[here, there]]);
+  await sendAgain(here);
+  await eventually(async () => (await acme.get(id)).state).toBe('retrying');
+  for (const to of [gone, here, there]) mails.refuseRecipient(to, undefined);
+  expect((await acme.call('POST', `/${id}/test`)).body).toEqual({ outcome: 'delivered' });
+  mails.refuseRecipient(there, 'no such user');
+  expect((await acme.call('POST', `/${id}/test`)).body).toEqual({
+    outcome: 'failed',
+    status: 550,
+    error: 'The mail server refused the e-mail to recipient 3 of 3.',
+  });
+  expect(mailsTo(here).at(-1)).toContain('1 change of the tenant acme matched the alert "Too many",');
+  mails.refuseRecipient(there, undefined);
+  await acme.call('DELETE', `/${id}`);
+});
+
+test('an alert has 1 to 10 recipients, each one plain address', async () => {
+  const addresses = (count: number) => Array.from({ length: count }, (_none, index) => `r${index}@shop.example`);
+  for (const to of [addresses(1), addresses(10)]) await acme.call('DELETE', `/${await make(to)}`);
+  const name = 'Too many';
+  const injected = [
+    'a@b.example\r\nBcc: c@d.example',
+    'a@b.example, c@d.example',
+    'A <a@b.example>',
+    'a@b.ex\u0000',
+    'a',
+  ];
+  const wrong = [[], addresses(11), ['a@b.example', 'a@b.example'], ...injected, ...injected.map((to) => [to])];
+  for (const to of wrong) {
+    const { status, body } = await acme.call<{ details: { field: string }[] }>('POST', '', {
+      name,
+      target: { type: 'email', to },
+    });
+    expect([to, status]).toEqual([to, 400]);
+    expect(body.details[0]?.field).toMatch(/^target\.to/);
+  }
+});
+
+test('an alert is not raised by its own creation, and by that of another one it is', async () => {
+  const to = 'watcher@shop.example';
+  const watcher = { name: 'Watcher', q: 'entity:changelog-subscription', target: { type: 'email', to } };
+  // One of the same id was there before.
+  await acme.make({ id: 'watcher', ...watcher });
+  await acme.call('DELETE', '/watcher');
+  const { id } = await acme.make({ id: 'watcher', ...watcher, from: 'start' });
+  const { body } = await acme.call<{ items: { type: string }[] }>('GET', `/${id}/preview`);
+  const others = body.items.length;
+  expect(body.items.slice(-2).map(({ type }) => type)).toEqual(['create', 'delete']);
+  await eventually(() => acme.counts(id)).toMatchObject({ matched: others });
+  const now = await acme.make({ id: 'from-now', ...watcher });
+  await eventually(() => acme.counts(id)).toMatchObject({ matched: others + 1 });
+  expect(await acme.counts(now.id)).toMatchObject({ matched: 0 });
+  for (const made of [id, now.id]) await acme.call('DELETE', `/${made}`);
 });

@@ -29,6 +29,21 @@ test('each change is delivered once, in the order of its document, and the recei
   expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(60);
 });
 
+test('a webhook is not sent its own creation, and a batch is, as an archive has every change', async () => {
+  const acme = subscriptionsOf(server, 'acme', token);
+  const q = 'entity:changelog-subscription';
+  const webhook = await acme.make({ id: 'own', q, target: { type: 'webhook', url: `${receiver.url}/own` } });
+  const batch = await acme.make({ id: 'all', q, target: { type: 'http', url: `${receiver.url}/all`, maxSeconds: 0 } });
+  await eventually(() => acme.counts(batch.id)).toMatchObject({ matched: 1, delivered: 1 });
+  await eventually(() => acme.counts(webhook.id)).toMatchObject({ matched: 1, delivered: 1 });
+  const sent = receiver.received.map(({ path, body }) => [path, /"entityId":"(\w+)"/.exec(body)?.[1]]);
+  expect(sent.toSorted()).toEqual([
+    ['/hook/all', 'all'],
+    ['/hook/own', 'all'],
+  ]);
+  for (const { id } of [webhook, batch]) await acme.call('DELETE', `/${id}`);
+});
+
 test('receivers get the positions of erased changes, and the erasure lists the subscriptions that cannot be notified', async () => {
   const acme = subscriptionsOf(server, 'acme', token);
   const q = 'entity:product entityId:erased-one';

@@ -19,5 +19,13 @@ export function deliveredChange(
 }
 
 export function sendingOf(target: TargetMembers, subscription = '3f0c2a5e-6d0b-4c1e-9a57-1f0b6c2d7e88'): Sending {
-  return { tenant: 'shop', subscription, target, keys: [], hide: [], signal: new AbortController().signal };
+  return {
+    tenant: 'shop',
+    subscription,
+    name: 'Prices',
+    target,
+    keys: [],
+    hide: [],
+    signal: new AbortController().signal,
+  };
 }
