@@ -1,5 +1,11 @@
 import { render } from 'preact';
-import type { AnnalsHistoryElement, HistoryMessages, HistoryRange, OpenedDocument } from './history-element.ts';
+import type {
+  AnnalsHistoryElement,
+  HistoryMessages,
+  HistoryRange,
+  OpenedDocument,
+  ViewerToken,
+} from './history-element.ts';
 import { createReads, type ViewerReads } from './reads/viewer-reads.ts';
 import { isRange } from './search/search.ts';
 import styles from './styles.css?inline';
@@ -31,6 +37,7 @@ export function defineHistory(): void {
     static readonly observedAttributes = Object.keys(properties);
     readonly #root = this.attachShadow({ mode: 'open' });
     #getToken: AnnalsHistoryElement['getToken'];
+    #token: ViewerToken | undefined;
     #messages: HistoryMessages | undefined;
     #reads: { readonly of: string; readonly reads: ViewerReads } | undefined;
     #language: { readonly of: readonly unknown[]; readonly language: Language } | undefined;
@@ -48,6 +55,15 @@ export function defineHistory(): void {
 
     set getToken(getToken) {
       this.#getToken = getToken;
+      this.#plan();
+    }
+
+    get token() {
+      return this.#token;
+    }
+
+    set token(token) {
+      this.#token = token;
       this.#plan();
     }
 
@@ -116,7 +132,7 @@ export function defineHistory(): void {
     }
 
     connectedCallback(): void {
-      for (const name of ['getToken', ...Object.values(properties)] as const) this.#takeOver(name);
+      for (const name of ['getToken', 'token', ...Object.values(properties)] as const) this.#takeOver(name);
       this.#plan();
     }
 
@@ -169,11 +185,15 @@ export function defineHistory(): void {
     /** Another function for tokens is taken for the next one: frameworks make a new function each time they draw. */
     #readsNow(): ViewerReads | undefined {
       const { baseUrl, tenant } = this;
-      if (this.#getToken === undefined) return undefined;
+      if (this.#getToken === undefined && this.#token === undefined) return undefined;
       const of = `${baseUrl} ${tenant}`;
       if (this.#reads?.of !== of) {
         this.#endReads();
+        let first = this.#token;
         const getToken = async () => {
+          const given = first;
+          first = undefined;
+          if (given !== undefined) return given;
           if (this.#getToken === undefined) throw new TypeError('getToken is not set.');
           return await this.#getToken();
         };

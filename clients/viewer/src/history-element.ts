@@ -28,11 +28,13 @@ export interface HistoryMessages {
 }
 
 /**
- * `<annals-history>`: the changes that a viewer token shows. Each property but the first two is an attribute as well.
+ * `<annals-history>`: the changes that a viewer token shows. Each property but the first three is an attribute as well.
  */
 export interface AnnalsHistoryElement extends HTMLElement {
   /** Asks the host's own server for a viewer token. Called when one is needed, once for all calls that wait for it. */
   getToken: (() => ViewerToken | Promise<ViewerToken>) | undefined;
+  /** The first token, where the page has it from its server: the list then waits for no call of `getToken`. */
+  token: ViewerToken | undefined;
   /** As an attribute: JSON. */
   messages: HistoryMessages | undefined;
   /** The address of Annals. Attribute: `base-url`. */

@@ -37,6 +37,8 @@ let ahead = 0;
 const problems: string[] = [];
 /** Statuses that a test provokes: the browser logs each as an error. */
 let provoked: RegExp = /^$/;
+/** Places of the running test beside the shared ones. */
+let ownPlaces: readonly string[] = [];
 
 beforeAll(async () => {
   const folder = await buildHosts();
@@ -102,7 +104,7 @@ beforeAll(async () => {
   });
   context.on('request', (request) => {
     const { origin } = new URL(request.url());
-    if (![server.baseUrl, host.url].includes(origin)) problems.push(`a request to ${request.url()}`);
+    if (![server.baseUrl, host.url, ...ownPlaces].includes(origin)) problems.push(`a request to ${request.url()}`);
   });
 });
 
@@ -112,6 +114,7 @@ afterEach(async () => {
   await shared.goto('about:blank');
   given = grant;
   provoked = /^$/;
+  ownPlaces = [];
   expect(problems.splice(0)).toEqual([]);
 });
 
@@ -426,6 +429,92 @@ test('429 and a service that is away are told in words, heed Retry-After, and pa
   await viewer.getByRole('button', { name: 'Try again' }).click();
   await viewer.getByText('Not updated since').waitFor({ state: 'detached' });
 });
+
+test('while the service is away the list stays whatever one clicks, with one line, and goes on by itself', async () => {
+  provoked = /ERR_/;
+  const { database } = server;
+  let second = await startTestServer({ database });
+  const annalsUrl = second.baseUrl;
+  const itsHost = await startHost({ folder: await buildHosts(), annalsUrl, makeToken });
+  onTestFinished(() => itsHost.close());
+  ownPlaces = [annalsUrl, itsHost.url];
+  const page = shared;
+  await page.goto(`${itsHost.url}/html`);
+  const viewer = page.locator('annals-history .history');
+  await total(viewer, '4 changes');
+  await viewer.getByLabel('Person').locator('option').nth(2).waitFor({ state: 'attached' });
+  await second.close();
+  const requests: number[] = [];
+  page.on('request', (request) => request.url().startsWith(annalsUrl) && requests.push(Date.now()));
+  await viewer.getByLabel('Person').selectOption('Tom');
+  const line = viewer.getByText('The history cannot be reached just now. Not updated since');
+  await line.waitFor();
+  expect(await viewer.locator('.change').count()).toBe(4);
+  await viewer.getByRole('button', { name: 'Order A-2' }).click();
+  await line.waitFor();
+  expect(await viewer.locator('.change').count()).toBe(4);
+  expect(await viewer.locator('.notice').count()).toBe(0);
+  await checkAccessibility(page);
+  await viewer.locator('.back').click();
+  await line.waitFor();
+  // Each click is read twice, and then after 1.5 to 3 s.
+  expect(requests.length).toBeLessThanOrEqual(8);
+  second = await startTestServer({ database, port: Number(new URL(annalsUrl).port) });
+  await page.evaluate(() => dispatchEvent(new Event('online')));
+  await total(viewer, '2 changes');
+  expect(await line.count()).toBe(0);
+  expect(await viewer.getByLabel('Person').inputValue()).toBe('Tom');
+  await second.close();
+});
+
+test('the first token may come with the page, which then asks for the next one alone', async () => {
+  const page = await context.newPage();
+  onTestFinished(() => page.close());
+  const before = host.asked();
+  const first = await makeToken();
+  // As a page that has the token from its server sets it: before the element is known.
+  await page.addInitScript((token) => {
+    new MutationObserver((_, observer) => {
+      const history = document.querySelector('annals-history');
+      if (history === null) return;
+      observer.disconnect();
+      history.token = token;
+    }).observe(document, { childList: true, subtree: true });
+  }, first);
+  await page.goto(`${host.url}/html`);
+  const viewer = page.locator('annals-history .history');
+  await total(viewer, '4 changes');
+  expect(host.asked()).toBe(before);
+  // One that the service refuses is followed by one of the host's.
+  provoked = /status of 401/;
+  await page.evaluate(() => {
+    const old = document.querySelector('annals-history');
+    const next = document.createElement('annals-history');
+    Object.assign(next, { token: { token: 'invented', expiresIn: 600 }, getToken: old?.getToken, range: 'all' });
+    Object.assign(next, { baseUrl: old?.baseUrl, tenant: old?.tenant });
+    old?.replaceWith(next);
+  });
+  await total(viewer, '4 changes');
+  expect(host.asked()).toBe(before + 1);
+});
+
+test.each(['ar', 'he'])(
+  'where the language is written from right to left, so is all that it shows: %s',
+  async (lang) => {
+    const { page, viewer } = await open('/html', { width: 390 });
+    await total(viewer, '4 changes');
+    await page.evaluate((tag) => document.querySelector('annals-history')?.setAttribute('lang', tag), lang);
+    await expect.poll(() => viewer.getAttribute('dir')).toBe('rtl');
+    const [mark, title] = await Promise.all(
+      ['.mark', '.title'].map((part) => viewer.locator(part).first().boundingBox()),
+    );
+    expect(mark?.x).toBeGreaterThan((title?.x ?? 0) + (title?.width ?? 0) - 1);
+    expect(await sidewaysRoom(page)).toBe(0);
+    await checkAccessibility(page);
+    await page.evaluate(() => document.querySelector('annals-history')?.setAttribute('lang', 'de'));
+    await expect.poll(() => viewer.getAttribute('dir')).not.toBe('rtl');
+  },
+);
 
 test('the list is had as a file, with what is masked there; where the token hides who made changes nobody is named, offered or searched for', async () => {
   const { page, viewer } = await open('/react');

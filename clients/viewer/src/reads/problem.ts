@@ -16,9 +16,15 @@ const maxDelay = 60_000;
 export function problemOf(error: unknown, attempt: number): Problem {
   const type = typeOf(error);
   const waits = type !== 'refused' && type !== 'failed';
-  const backOff = Math.min(firstDelay * 2 ** (attempt - 1), maxDelay);
+  // Chance spreads the pages that have lost the same service.
+  const backOff = Math.min(firstDelay * 2 ** (attempt - 1), maxDelay) * (0.5 + Math.random() / 2);
   const asked = error instanceof ApiError ? (error.retryAfter ?? 0) * 1_000 : 0;
   return { type, error, retryAt: waits ? Date.now() + Math.max(backOff, asked) : undefined };
+}
+
+/** Whether no answer came, from the service or from the host's own server. */
+export function isUnanswered({ error }: Problem): boolean {
+  return error instanceof NoTokenError || (error instanceof ApiError && error.status === undefined);
 }
 
 function typeOf(error: unknown): HistoryProblem['type'] {

@@ -16,7 +16,16 @@ export interface Clock {
 
 export function clockOf(tag: string, timeZone: string): Clock {
   const zone = isTimeZone(timeZone) ? timeZone : undefined;
-  const format = (options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(tag, { timeZone: zone, ...options });
+  // Made when it is first needed: on a slow phone each takes milliseconds.
+  const format = (options: Intl.DateTimeFormatOptions) => {
+    let made: Intl.DateTimeFormat | undefined;
+    return {
+      format(at: number) {
+        made ??= new Intl.DateTimeFormat(tag, { timeZone: zone, ...options });
+        return made.format(at);
+      },
+    };
+  };
   const clock = format({ timeStyle: 'short' });
   const moment = format({ dateStyle: 'medium', timeStyle: 'short' });
   const date = format({ dateStyle: 'medium', timeZone: 'UTC' });
@@ -64,9 +73,10 @@ export function startOfDay(day: string, zone: string | undefined): number {
 }
 
 function isTimeZone(name: string): boolean {
+  if (name === '') return false;
   try {
     new Intl.DateTimeFormat('en', { timeZone: name });
-    return name !== '';
+    return true;
   } catch {
     return false;
   }

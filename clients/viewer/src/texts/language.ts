@@ -14,6 +14,8 @@ export interface Language extends Clock, Names {
   text(name: TextName, values?: Readonly<Record<string, string>>): string;
   /** Of the texts: that of the page may be another one. */
   readonly direction: 'ltr' | 'rtl';
+  /** Of all around them, where the language is written from right to left; undefined: as the page has it. */
+  readonly layout: 'rtl' | undefined;
   /** A text with a number, in the form that the number asks for. */
   counted(name: CountedText, count: number): string;
   /** A text as its parts: those between braces are names of what stands there. */
@@ -36,6 +38,7 @@ export function languageOf(tag: string, timeZone: string, messages: HistoryMessa
     tag: known,
     text,
     direction: rightToLeft.test(texts.changed ?? '') ? 'rtl' : 'ltr',
+    layout: rightToLeftScripts.has(new Intl.Locale(known).maximize().script ?? '') ? 'rtl' : undefined,
     counted(name, count) {
       const form = texts[`${name}.${plurals.select(count)}`] ?? texts[`${name}.other`] ?? '';
       return filled(form, { n: numbers.format(count) });
@@ -46,6 +49,9 @@ export function languageOf(tag: string, timeZone: string, messages: HistoryMessa
     ...namesOf(messages, text),
   };
 }
+
+/** By ISO 15924. */
+const rightToLeftScripts = new Set(['Adlm', 'Arab', 'Hebr', 'Mand', 'Nkoo', 'Rohg', 'Syrc', 'Thaa']);
 
 /** Letters of Hebrew, Arabic and their neighbours. */
 const rightToLeft = /[\u0591-\u08ff\ufb1d-\ufdfd\ufe70-\ufefc]/;

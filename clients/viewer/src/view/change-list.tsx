@@ -1,3 +1,4 @@
+import { useEffect, useState } from 'preact/hooks';
 import type { Change, ViewerReads } from '../reads/viewer-reads.ts';
 import type { DocumentId } from '../search/search.ts';
 import { ChangeItem } from './change-item.tsx';
@@ -9,11 +10,18 @@ interface ChangeListProps {
   readonly onOpen: ((document: DocumentId) => void) | undefined;
 }
 
+/** Changes that are drawn first, about as many as a phone shows: the others come a moment later. */
+const firstDrawn = 5;
+
 /** Changes by day, newest first. */
 export function ChangeList({ changes, reads, onOpen }: ChangeListProps) {
   const language = useLanguage();
   const now = Date.now();
-  const days = Map.groupBy(changes, ({ at }) => language.dayOf(Date.parse(at)));
+  const [isWhole, setWhole] = useState(false);
+  useEffect(() => setWhole(true), []);
+  const days = Map.groupBy(isWhole ? changes : changes.slice(0, firstDrawn), ({ at }) =>
+    language.dayOf(Date.parse(at)),
+  );
   return (
     <div class="days-list" part="list">
       {[...days].map(([day, ofDay]) => {

@@ -101,7 +101,13 @@ export function History({ reads, range, pageSize, csv, round: refreshes, onProbl
   const count = shown.isAnswered ? language.counted('changes', total) : '';
   const title = document === undefined ? undefined : titleOf(document, shown, language.entity(document.entity));
   return (
-    <section class="history" part="history" aria-label={language.text('label')} aria-busy={shown.isLoading}>
+    <section
+      class="history"
+      part="history"
+      dir={language.layout}
+      aria-label={language.text('label')}
+      aria-busy={shown.isLoading}
+    >
       {document === undefined ? (
         <SearchBar
           search={search}
@@ -154,7 +160,7 @@ export function History({ reads, range, pageSize, csv, round: refreshes, onProbl
             {language.counted('news', shown.news)}
           </button>
         ) : undefined}
-        {shown.isAnswered && shown.problem !== undefined ? <Outdated shown={shown} /> : undefined}
+        {staysOutdated(shown) ? <Outdated shown={shown} /> : undefined}
       </div>
       <Body
         shown={shown}
@@ -163,7 +169,7 @@ export function History({ reads, range, pageSize, csv, round: refreshes, onProbl
         onOpen={document === undefined ? open : undefined}
         onSearch={(next) => setAsked(begin(next))}
       />
-      {shown.page !== undefined && (shown.isAnswered || shown.isLoading) ? (
+      {shown.page !== undefined && (shown.isLoading || shown.isAnswered || staysOutdated(shown)) ? (
         <Pager page={page} pages={shown.page.totalPages} onPage={goToPage} />
       ) : undefined}
     </section>
@@ -207,11 +213,12 @@ interface BodyProps {
 function Body({ shown, reads, asked: { search, document }, onOpen, onSearch }: BodyProps) {
   const { text } = useLanguage();
   const { page, isAnswered, problem } = shown;
-  if (!isAnswered && problem !== undefined) return <ProblemNotice problem={problem} onRetry={shown.retry} />;
+  if (!isAnswered && problem !== undefined && !staysOutdated(shown))
+    return <ProblemNotice problem={problem} onRetry={shown.retry} />;
   if (page === undefined) return <Skeleton />;
   if (page.items.length > 0) {
     return (
-      <div class={isAnswered ? 'answered' : 'waiting'}>
+      <div class={isAnswered || problem !== undefined ? 'answered' : 'waiting'}>
         <ChangeList changes={page.items} reads={reads} onOpen={onOpen} />
       </div>
     );
@@ -235,6 +242,12 @@ function Body({ shown, reads, asked: { search, document }, onOpen, onSearch }: B
       )}
     </Notice>
   );
+}
+
+/** Whether the list stays, although it is not of this moment or of this question: the next attempt comes by itself. */
+function staysOutdated({ page, isAnswered, problem }: ShownChanges): boolean {
+  if (page === undefined || problem === undefined) return false;
+  return isAnswered || (problem.retryAt !== undefined && page.items.length > 0);
 }
 
 /** Said beside a list that stands: it is true, and not of this moment. */

@@ -1,5 +1,5 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
-import { type Problem, problemOf } from '../reads/problem.ts';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { isUnanswered, type Problem, problemOf } from '../reads/problem.ts';
 import type { ChangesPage, ViewerReads } from '../reads/viewer-reads.ts';
 
 export interface AskedChanges {
@@ -66,8 +66,9 @@ export function useChanges(
     }
   };
 
+  // Before the browser draws, which takes long on a slow phone.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key has the whole question.
-  useEffect(() => {
+  useLayoutEffect(() => {
     const ending = new AbortController();
     const { signal } = ending;
     setLoading(true);
@@ -98,7 +99,7 @@ export function useChanges(
     let isOver = false;
     const act = () => {
       if (document.visibilityState !== 'visible' || (!isOver && Date.now() < due)) return;
-      document.removeEventListener('visibilitychange', act);
+      stop();
       if (!isAnswered) setAttempt((last) => last + 1);
       else
         void read(signal, async (open) => {
@@ -106,7 +107,18 @@ export function useChanges(
           return () => setKnown(({ total }) => ({ at: Date.now(), total, news: Math.max(0, totalElements - total) }));
         });
     };
-    document.addEventListener('visibilitychange', act);
+    /** The reader is back, or the network: where no answer came, nobody asked to wait. */
+    const actAtOnce = () => {
+      isOver ||= problem !== undefined && isUnanswered(problem);
+      act();
+    };
+    const stop = () => {
+      clearTimeout(timer);
+      document.removeEventListener('visibilitychange', actAtOnce);
+      removeEventListener('online', actAtOnce);
+    };
+    document.addEventListener('visibilitychange', actAtOnce);
+    addEventListener('online', actAtOnce);
     const timer = setTimeout(
       () => {
         // By the clock it may be too early, if it was set back.
@@ -117,8 +129,7 @@ export function useChanges(
     );
     return () => {
       ending.abort();
-      clearTimeout(timer);
-      document.removeEventListener('visibilitychange', act);
+      stop();
     };
   }, [reads, key, due, isLoading]);
 
