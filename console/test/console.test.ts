@@ -14,6 +14,7 @@ import { historyTests } from './pages/history.ts';
 import { historyQueryTests } from './pages/history-query.ts';
 import { keyboardTests } from './pages/keyboard.ts';
 import { layoutTests } from './pages/layout.ts';
+import { listTests } from './pages/lists.ts';
 import { liveTests } from './pages/live.ts';
 import { offlineTests } from './pages/offline.ts';
 import { overviewTests } from './pages/overview.ts';
@@ -58,6 +59,7 @@ describe('saved views', () => viewTests(() => started));
 describe('entry', () => entryDetailTests(() => started));
 describe('who exactly', () => whoTests(() => started));
 describe('Document', () => documentTests(() => started));
+describe('lists of objects', () => listTests(() => started));
 describe('bringing back', () => bringBackTests(() => started));
 describe('Actor', () => actorTests(() => started));
 describe('AI desk', () => {

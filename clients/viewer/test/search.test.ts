@@ -121,19 +121,21 @@ test('a language or a time zone that nobody knows is left out', () => {
   expect(dayTitle(Date.UTC(2026, 9, 1), Date.UTC(2026, 9, 2))).toBe('Yesterday');
 });
 
-test('lists and objects that were recorded as a whole are shown by their values, where these differ', () => {
+test('objects that were recorded as a whole are shown by their values, where these differ, and lists of objects as lists', () => {
   const paths = new Map([
     ['items', { before: parseJson('[{"id":1,"n":1.10},{"id":2}]'), after: parseJson('[{"id":1,"n":1.20}]') }],
-    ['size', { after: parseJson('{"w":1,"tags":[]}') }],
+    ['tags', { before: parseJson('[1.10,2]'), after: parseJson('[1.20,2]') }],
+    ['size', { after: parseJson('{"w":1,"tags":[],"in":[{"a":1}]}') }],
     ['note', { before: 'a', after: null }],
     ['card', { before: '********', after: '********' }],
   ]);
   const fields = fieldsOfChange({ paths }).map(({ path, before, after }) => [path, ...[before, after].map(textOf)]);
   expect(fields).toEqual([
-    ['items.0.n', '1.10', '1.20'],
-    ['items.1.id', '2', undefined],
+    ['items', '[{"id":1,"n":1.10},{"id":2}]', '[{"id":1,"n":1.20}]'],
+    ['tags.0', '1.10', '1.20'],
     ['size.w', undefined, '1'],
     ['size.tags', undefined, '[]'],
+    ['size.in', undefined, '[{"a":1}]'],
     ['note', '"a"', 'null'],
     ['card', '"********"', '"********"'],
   ]);

@@ -212,6 +212,48 @@ test('who exactly made a change, and for whom, is shown by a token that shows al
     .toEqual(['Ticket T-2 was changed by u-18', 'Ticket T-1 was changed by Mara']);
 });
 
+test('a list of objects is a table that tells apart what was added, removed, moved and changed, in the words of the host', async () => {
+  const item = (product: string, quantity: string, more = '') =>
+    `{"product":"${product}","quantity":${quantity}${more}}`;
+  const before = `[${[item('cup', '1.10'), item('jug', '2'), item('mill', '3', ',"price":{"amount":7.50}'), item('lid', '4')]}]`;
+  const after = `[${[item('lid', '4'), item('cup', '1.1'), item('mill', '3', ',"price":{"amount":7.50}'), item('te\\u202ea', '9007199254740993')]}]`;
+  const customer = [{ entity: 'customer', entityId: 'list' }];
+  await record(
+    [
+      {
+        at: start,
+        entity: 'order',
+        entityId: 'L-1',
+        actor: 'Mara',
+        paths: `{"items":{"before":${before},"after":${after}}}`,
+      },
+    ],
+    customer,
+  );
+  given = { q: 'related.entityId:list', subject: 'list', actors: true };
+  onTestFinished(() => {
+    given = grant;
+  });
+  const { page, viewer } = await open('/html', { width: 390 });
+  await total(viewer, '1 change');
+  const cells = (of: string) =>
+    viewer
+      .locator(`.list-table ${of}`)
+      .evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent).join('|')));
+  expect(await cells('thead tr')).toEqual(['Change|Place|Product|Quantity|Price']);
+  expect(await cells('tbody tr')).toEqual([
+    'Moved|4 → 1|lid|4|',
+    'Changed|2|cup|1.10 → 1.1|',
+    'Removed|2|jug|2|',
+    '|3|mill|3|Amount: 7.50',
+    'Added|4|teU+202Ea|9007199254740993|',
+  ]);
+  expect(await sidewaysRoom(page)).toBe(0);
+  await checkAccessibility(page, 'annals-history');
+  await page.evaluate(() => document.querySelector('annals-history')?.setAttribute('lang', 'de'));
+  await expect.poll(() => cells('thead tr')).toEqual(['Änderung|Platz|Product|Quantity|Price']);
+});
+
 test('on 320 pixels, from right to left and in German nothing scrolls sideways, and axe finds nothing', async () => {
   const { page, viewer } = await open('/html', { width: 320 });
   await total(viewer, '4 changes');

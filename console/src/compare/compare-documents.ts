@@ -1,5 +1,6 @@
 import { JsonNumber, type JsonValue, type Steps } from '@annals/client/json';
 import type { PathChange } from '../api/history-reads.ts';
+import { isObjectList, objectLists } from './list-table.tsx';
 
 export type JsonContainer = JsonValue[] | Map<string, JsonValue>;
 
@@ -13,24 +14,39 @@ type Difference = readonly [path: string, change: PathChange];
 /** Values that a step looks at. */
 const stepSize = 500;
 
-/** The differences of two documents by path, keys joined by dots. Compares numbers as text. Undefined: no document. */
+/**
+ * The differences of two documents by path, keys joined by dots. Compares numbers as text. A list of objects that differs
+ * is one difference. Undefined: no document.
+ */
 export function* differences(before: JsonValue | undefined, after: JsonValue | undefined): Steps<Difference[]> {
   const found: Difference[] = [];
   // A stack in place of calls: documents may be nested deeper than calls may be.
   const open: Iterator<Pair>[] = [[{ path: '', before, after }].values()];
+  /** The outermost list that is open, with what was found before it. */
+  let list: (Pair & { readonly depth: number; readonly count: number }) | undefined;
   for (let count = 1; ; count += 1) {
     if (count % stepSize === 0) yield;
     const members = open.at(-1);
     if (members === undefined) return found;
     const { done, value: pair } = members.next();
-    if (done === true) open.pop();
-    else if (haveMembers(pair.before, pair.after)) open.push(membersOfBoth(pair));
-    else if (!isSame(pair.before, pair.after)) found.push([pair.path, { before: pair.before, after: pair.after }]);
+    if (done === true) {
+      open.pop();
+      if (list?.depth !== open.length) continue;
+      if (found.length > list.count) {
+        found.length = list.count;
+        found.push([list.path, { before: list.before, after: list.after }]);
+      }
+      list = undefined;
+    } else if (haveMembers(pair.before, pair.after)) {
+      if (list === undefined && objectLists(pair.before, pair.after) !== undefined)
+        list = { ...pair, depth: open.length, count: found.length };
+      open.push(membersOfBoth(pair));
+    } else if (!isSame(pair.before, pair.after)) found.push([pair.path, { before: pair.before, after: pair.after }]);
   }
 }
 
-/** Every leaf of a document (scalars and empty containers), with its path. */
-export function* leavesOf(document: JsonValue): Steps<[path: string, value: JsonValue][]> {
+/** Every leaf of a document (scalars and empty containers), with its path. `keepsLists`: lists of objects are leaves. */
+export function* leavesOf(document: JsonValue, keepsLists = false): Steps<[path: string, value: JsonValue][]> {
   const found: [string, JsonValue][] = [];
   const open: Iterator<[string, JsonValue]>[] = [[['', document] as [string, JsonValue]].values()];
   for (let count = 1; ; count += 1) {
@@ -43,7 +59,8 @@ export function* leavesOf(document: JsonValue): Steps<[path: string, value: Json
       continue;
     }
     const [path, value] = member;
-    if (isContainer(value) && keysOf(value).next().done !== true) open.push(pathsOf(path, value));
+    const isLeaf = !isContainer(value) || keysOf(value).next().done === true || (keepsLists && isObjectList(value));
+    if (!isLeaf) open.push(pathsOf(path, value));
     else found.push([path, value]);
   }
 }

@@ -4,12 +4,13 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { PathChange } from '../api/history-reads.ts';
 import { giveWay, useInSlices } from '../api/requests.ts';
 import { CopyButton } from '../components/buttons.tsx';
-import { JsonScalar, JsonTree, Quote } from '../components/json-tree.tsx';
+import { JsonScalar, JsonTree, ObjectTable, Quote } from '../components/json-tree.tsx';
 import { type Items, LazyList } from '../components/lazy-list.tsx';
 import { counted, countText } from '../components/numbers.ts';
 import { Text } from '../components/text.tsx';
 import { isContainer } from './compare-documents.ts';
 import { type ComparedTexts, compareWords, type WordRun } from './compare-words.ts';
+import { objectLists } from './list-table.tsx';
 import './compare.css';
 
 type Paths = Items<readonly [string, PathChange]>;
@@ -58,7 +59,7 @@ export function PathChanges({ paths, below }: PathChangesProps) {
               </h2>
               <CopyButton what={`the value of ${path}`} text={() => copied(change)} />
             </header>
-            <ValueChange before={change.before} after={change.after} />
+            <ValueChange path={path} before={change.before} after={change.after} />
             {below?.(path, change)}
           </section>
         )}
@@ -90,6 +91,7 @@ function* findPaths(paths: Paths, part: string): Steps<Paths> {
 }
 
 interface ValueChangeProps {
+  readonly path: string;
   /** Undefined where the path did not exist, which is not null. */
   readonly before: JsonValue | undefined;
   readonly after: JsonValue | undefined;
@@ -99,8 +101,10 @@ interface ValueChangeProps {
 const room = 20;
 
 /** What a value was and what it became. */
-function ValueChange({ before, after }: ValueChangeProps) {
+function ValueChange({ path, before, after }: ValueChangeProps) {
+  const lists = useMemo(() => objectLists(before, after), [before, after]);
   const compared = useComparedWords(before, after);
+  if (lists !== undefined) return <ObjectTable {...lists} label={`The list ${path}`} />;
   return (
     <div class="value-change">
       {before === undefined ? undefined : <Side kind="removed" value={before} runs={compared?.before} />}

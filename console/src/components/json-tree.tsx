@@ -1,9 +1,10 @@
 import { JsonNumber, type JsonValue } from '@annals/client/json';
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { isContainer, type JsonContainer } from '../compare/compare-documents.ts';
+import { isObjectList, type ListSide, ListTable, type ListWords, type ObjectList } from '../compare/list-table.tsx';
 import { type Items, itemsOf, LazyList } from './lazy-list.tsx';
 import { LinesView } from './lines-view.tsx';
-import { countText } from './numbers.ts';
+import { counted, countText } from './numbers.ts';
 import { Text } from './text.tsx';
 
 /** Characters of a string before the reader asks for all of it. */
@@ -21,7 +22,10 @@ interface JsonTreeProps {
   readonly room?: number;
 }
 
-/** A JSON value as it was written: every digit, members in their order. Containers are made when they are opened. */
+/**
+ * A JSON value as it was written: every digit, members in their order. Containers are made when they are opened. Lists
+ * of objects are tables.
+ */
 export function JsonTree({ value, open = 2, room = 200 }: JsonTreeProps) {
   return (
     <div class="json-tree">
@@ -52,6 +56,7 @@ function Node({ name, value, open, room }: NodeProps) {
 function Container({ name, value, open, room }: NodeProps & { readonly value: JsonContainer }) {
   const size = sizeOf(value);
   const [isOpen, setOpen] = useState(open > 0 && size <= room);
+  const isList = useMemo(() => isObjectList(value), [value]);
   const summary = Array.isArray(value) ? `[ ${countText(size)} ]` : `{ ${countText(size)} }`;
   return (
     <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
@@ -61,15 +66,77 @@ function Container({ name, value, open, room }: NodeProps & { readonly value: Js
       </summary>
       {isOpen ? (
         <div class="json-members">
-          <LazyList
-            items={membersOf(value)}
-            render={([key, member]) => (
-              <Node key={key} name={key} value={member} open={open - 1} room={Math.floor(room / size)} />
-            )}
-          />
+          {isList ? (
+            <ObjectTable before={value as ObjectList} after={value as ObjectList} label={`The list ${name ?? ''}`} />
+          ) : (
+            <LazyList
+              items={membersOf(value)}
+              render={([key, member]) => (
+                <Node key={key} name={key} value={member} open={open - 1} room={Math.floor(room / size)} />
+              )}
+            />
+          )}
         </div>
       ) : undefined}
     </details>
+  );
+}
+
+const listWords: ListWords = {
+  added: 'Added',
+  removed: 'Removed',
+  changed: 'Changed',
+  moved: 'Moved',
+  change: 'Change',
+  place: 'Place',
+  moreRows: (count) => `Show ${counted(count, 'more row')}`,
+  sameRows: (count) => `Show ${counted(count, 'unchanged row')}`,
+  moreColumns: (count) => `Show ${counted(count, 'more column')}`,
+};
+
+interface ObjectTableProps {
+  readonly before: ObjectList;
+  /** The same list as before: nothing is compared. */
+  readonly after: ObjectList;
+  readonly label: string;
+}
+
+/** A list of objects, or what changed in it, as a table. */
+export function ObjectTable({ before, after, label }: ObjectTableProps) {
+  return (
+    <ListTable
+      before={before}
+      after={after}
+      label={label}
+      words={listWords}
+      heading={(name) => (
+        <bdi>
+          <Text text={name} />
+        </bdi>
+      )}
+      cell={(value, _name, side) => <ListCell value={value} side={side} />}
+    />
+  );
+}
+
+function ListCell({ value, side }: { readonly value: JsonValue; readonly side: ListSide }) {
+  const Tag = side === 'before' ? 'del' : side === 'after' ? 'ins' : 'span';
+  const isPlainList = Array.isArray(value) && value.length > 0 && !value.some(isContainer);
+  return (
+    <Tag>
+      {isPlainList ? (
+        value.map((item, index) => (
+          <span key={index}>
+            {index === 0 ? undefined : ', '}
+            <JsonScalar value={item} isQuoted={false} />
+          </span>
+        ))
+      ) : isContainer(value) ? (
+        <JsonTree value={value} open={0} />
+      ) : (
+        <JsonScalar value={value} isQuoted={false} />
+      )}
+    </Tag>
   );
 }
 
@@ -85,8 +152,14 @@ function Key({ name }: { readonly name: string | undefined }) {
   );
 }
 
+interface JsonScalarProps {
+  readonly value: JsonValue;
+  /** Whether a string has its quotes. */
+  readonly isQuoted?: boolean;
+}
+
 /** A value without members: a string, a number, true, false, null, or an empty container. */
-export function JsonScalar({ value }: { readonly value: JsonValue }) {
+export function JsonScalar({ value, isQuoted = true }: JsonScalarProps) {
   const [whole, setWhole] = useState(false);
   if (value instanceof JsonNumber) return <span class="json-number">{value.text}</span>;
   if (typeof value === 'string') {
@@ -95,11 +168,11 @@ export function JsonScalar({ value }: { readonly value: JsonValue }) {
     return (
       <>
         <span class="json-string">
-          <Quote />
+          {isQuoted ? <Quote /> : undefined}
           <bdi>
             <Text text={isCut ? value.slice(0, shortString) : value} />
           </bdi>
-          {isCut ? undefined : <Quote />}
+          {isCut || !isQuoted ? undefined : <Quote />}
           {isCut && !whole ? (
             <button type="button" class="more" onClick={() => setWhole(true)}>
               … all {countText(value.length)} characters

@@ -9,11 +9,8 @@ import { FailureBox, Skeleton } from '../components/states.tsx';
 import { navigate } from '../router/router.tsx';
 
 /** The whole document before and after an entry. */
-export function EntryDocument({ entry: { entity, entityId, at } }: { readonly entry: Entry }) {
-  const { value, error, reload } = useRequest(`${entity} ${entityId} ${at}`, async (signal) => {
-    const after = await readDocument({ entity, entityId, at }, signal);
-    return { after, before: await stateBefore(after, signal) };
-  });
+export function EntryDocument({ entry }: { readonly entry: Entry }) {
+  const { value, error, reload } = useRequest(entry.ref, (signal) => readSides(entry, signal));
   if (error !== undefined) return <FailureBox error={error} onRetry={reload} />;
   if (value === undefined) return <Skeleton />;
   return (
@@ -22,6 +19,12 @@ export function EntryDocument({ entry: { entity, entityId, at } }: { readonly en
       <Side title="After" state={value.after} />
     </div>
   );
+}
+
+/** The document before and after an entry. */
+export async function readSides({ entity, entityId, at }: Entry, signal: AbortSignal) {
+  const after = await readDocument({ entity, entityId, at }, signal);
+  return { after, before: await stateBefore(after, signal) };
 }
 
 /** The document before its last change; undefined if nothing of it is known. */

@@ -1,5 +1,5 @@
 import { JsonNumber, type Steps, stringifyJsonSteps } from '@annals/client/json';
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { annals } from '../api/annals.ts';
 import { type Entry, type PathChange, readEntry } from '../api/history-reads.ts';
 import { useInSlices, useRequest } from '../api/requests.ts';
@@ -13,7 +13,7 @@ import { counted } from '../components/numbers.ts';
 import { SidePanel } from '../components/overlays.tsx';
 import { Segments } from '../components/page.tsx';
 import { Answer, FailureBox, LoadingLine, Skeleton } from '../components/states.tsx';
-import { Name } from '../components/text.tsx';
+import { Name, Text } from '../components/text.tsx';
 import { ChangeTypeMark, Time } from '../components/values.tsx';
 import { recorderText } from '../overview/overview-card.tsx';
 import { Link, type Target } from '../router/router.tsx';
@@ -26,7 +26,8 @@ import {
   queryOfTouching,
   queryOfValue,
 } from './document-queries.ts';
-import { EntryDocument } from './entry-document.tsx';
+import { EntryDocument, readSides } from './entry-document.tsx';
+import { hasElements, pathsWithin, withLists } from './entry-lists.ts';
 import { historyOf } from './history-view.ts';
 import { OtherChanges, Who } from './who.tsx';
 import './entry-panel.css';
@@ -117,17 +118,40 @@ function jsonOf({ ref: _, cut: __, ...entry }: Entry): Steps<string> {
 
 /** With at most so many paths, their links are open. */
 const maxOpen = 3;
+/** Paths within a list that have links. */
+const maxLinked = 20;
 
 /** Every path of an entry with what it was and what it became, and what one may ask about it next. */
-function EntryChanges({ entry: { entity, entityId, paths } }: { readonly entry: Entry }) {
+function EntryChanges({ entry }: { readonly entry: Entry }) {
+  const { entity, entityId, paths: recorded, ref } = entry;
+  const looksUp = allows(historyAbilities.documents) && hasElements(recorded);
+  const sides = useRequest(looksUp ? ref : undefined, (signal) => readSides(entry, signal));
+  const paths = useMemo(
+    () =>
+      sides.isCurrent ? withLists(recorded, sides.value?.before?.document, sides.value?.after.document) : recorded,
+    [recorded, sides.isCurrent, sides.value],
+  );
+  // Without the documents the paths are shown as they were recorded.
+  if (looksUp && sides.isLoading) return <Skeleton />;
   if (paths.size === 0)
     return <p class="muted">This change has no fields: an empty document was created or deleted.</p>;
   return (
     <PathChanges
       paths={itemsOf(paths)}
-      below={(path, change) => (
-        <FieldLinks field={{ entity, entityId, path }} change={change} open={paths.size <= maxOpen} />
-      )}
+      below={(path) =>
+        // Of a list, the paths within it that were recorded.
+        [...(recorded.has(path) ? [path] : pathsWithin(recorded, path))]
+          .slice(0, maxLinked)
+          .map((name, _, names) => (
+            <FieldLinks
+              key={name}
+              field={{ entity, entityId, path: name }}
+              isNamed={names.length > 1}
+              change={recorded.get(name) ?? {}}
+              open={recorded.size <= maxOpen}
+            />
+          ))
+      }
     />
   );
 }
@@ -135,18 +159,27 @@ function EntryChanges({ entry: { entity, entityId, paths } }: { readonly entry: 
 interface FieldLinksProps {
   readonly field: DocumentField;
   readonly change: PathChange;
+  /** Whether the field is named: others stand beside it. */
+  readonly isNamed: boolean;
   /** Whether the links are open at first. */
   readonly open: boolean;
 }
 
 /** What one asks next about a field that has changed: each is the history of a query. */
-function FieldLinks({ field, change: { before, after }, open }: FieldLinksProps) {
+function FieldLinks({ field, isNamed, change: { before, after }, open }: FieldLinksProps) {
   const value = after ?? before;
   const isNumber = before instanceof JsonNumber && after instanceof JsonNumber;
   const ofValue = value === undefined ? undefined : queryOfValue(field, value);
   return (
     <details class="field-links" open={open}>
-      <summary>Find changes</summary>
+      <summary>
+        Find changes{' '}
+        {isNamed ? (
+          <bdi>
+            <Text text={field.path} />
+          </bdi>
+        ) : undefined}
+      </summary>
       <ul>
         <li>
           <Link to={historyOf(queryOfDocumentField(field))}>of this field of this document</Link>

@@ -1,4 +1,5 @@
-import { entriesOf, kindOf, memberOf, stringOf } from '../../core/json/members.ts';
+import { compareLists, type ListItem, type ListRow } from '../../core/json/list-changes.ts';
+import { elementsOf, entriesOf, kindOf, memberOf, stringOf } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import type { JsonNode } from '../../core/json/tape.ts';
 import { compactText } from '../../core/json/text.ts';
@@ -25,7 +26,11 @@ export const maxListedChanges = 5;
 const maxName = 100;
 const maxSubjectName = 60;
 const maxValue = 200;
+const maxRow = 400;
 const maxPaths = 10;
+/** Elements of a list of objects: that are compared, and that are listed. */
+const maxElements = 500;
+const maxRows = 10;
 
 /** Plain text. No content of the history can start a line or change the text direction. */
 export function alertMail(content: AlertContent): { subject: string; text: string } {
@@ -79,7 +84,11 @@ function linesOf(change: DeliveredChange, withValues: boolean): string[] {
   const entries = paths === undefined || kindOf(paths) !== 'object' ? [] : entriesOf(paths);
   const head = `- ${timeText(change.at)} ${change.type} ${named}${whoText(entry)}`;
   const more = entries.length > maxPaths ? [`    and ${entries.length - maxPaths} more`] : [];
-  return [head, ...entries.slice(0, maxPaths).map(([path, values]) => pathLine(path, withValues && values)), ...more];
+  return [
+    head,
+    ...entries.slice(0, maxPaths).flatMap(([path, values]) => pathLines(path, withValues && values)),
+    ...more,
+  ];
 }
 
 /** Who made a change, as far as the subscription shows it. */
@@ -97,13 +106,64 @@ function personText(name: string | undefined, id: string | undefined): string {
   return id === undefined ? shownText(name, maxName) : `${shownText(name, maxName)} (${shownText(id, maxName)})`;
 }
 
-function pathLine(path: string, values: JsonNode | false): string {
+function pathLines(path: string, values: JsonNode | false): string[] {
   const shown = `    ${shownText(path, maxName)}`;
-  return values === false ? shown : `${shown}: ${valueText(values, 'before')} → ${valueText(values, 'after')}`;
+  if (values === false) return [shown];
+  const before = sideOf(values, 'before');
+  const after = sideOf(values, 'after');
+  const changed = rowsOf(before, after)?.filter(({ kind }) => kind !== 'same') ?? [];
+  if (changed.length === 0) return [`${shown}: ${valueText(before)} → ${valueText(after)}`];
+  const more = changed.length - maxRows;
+  return [
+    `${shown}:`,
+    ...changed.slice(0, maxRows).map((row) => `      ${rowText(row)}`),
+    ...(more > 0 ? [`      and ${more} more`] : []),
+  ];
 }
 
-function valueText(values: JsonNode, side: 'before' | 'after'): string {
-  const value = kindOf(values) === 'object' ? memberOf(values, side) : undefined;
+/** What became of the elements of a list of objects; undefined for other values. */
+function rowsOf(before: JsonNode | undefined, after: JsonNode | undefined): ListRow<JsonNode>[] | undefined {
+  const [was, is] = [before, after].map(objectsOf);
+  if (was === undefined || is === undefined || was.length + is.length === 0) return undefined;
+  return compareLists(was, is, compactText);
+}
+
+/** The objects of a list; none for a value that is missing. */
+function objectsOf(value: JsonNode | undefined): ListItem<JsonNode>[] | undefined {
+  if (value === undefined) return [];
+  if (kindOf(value) !== 'array') return undefined;
+  const items = elementsOf(value);
+  if (items.length > maxElements || !items.every((item) => kindOf(item) === 'object')) return undefined;
+  return items.map((item) => new Map(entriesOf(item)));
+}
+
+/** `Changed 2: product cup, quantity 1 → 2`: of an element that stays, its first member and those that differ. */
+function rowText({ kind, isMoved, from, to, before, after, changed }: ListRow<JsonNode>): string {
+  const place = isMoved ? `${(from ?? 0) + 1} → ${(to ?? 0) + 1}` : String((to ?? from ?? 0) + 1);
+  const item = after ?? before;
+  const names = kind === 'added' || kind === 'removed' ? item?.keys() : namesOf(item, changed);
+  const members = [...(names ?? [])].map((name) => {
+    const isChanged = kind === 'changed' && changed.has(name);
+    const value = item?.get(name);
+    const shown = isChanged ? `${valueText(before?.get(name))} → ${valueText(after?.get(name))}` : valueText(value);
+    return `${shownText(name, maxName)} ${shown}`;
+  });
+  const word = kind === 'changed' && isMoved ? 'Changed, moved' : words[kind];
+  return `${word} ${place}: ${shownText(members.join(', '), maxRow)}`;
+}
+
+const words = { added: 'Added', removed: 'Removed', changed: 'Changed', moved: 'Moved', same: 'Same' } as const;
+
+function namesOf(item: ListItem<JsonNode> | undefined, changed: ReadonlySet<string>): Set<string> {
+  const [first] = item?.keys() ?? [];
+  return new Set([...(first === undefined ? [] : [first]), ...changed]);
+}
+
+function sideOf(values: JsonNode, side: 'before' | 'after'): JsonNode | undefined {
+  return kindOf(values) === 'object' ? memberOf(values, side) : undefined;
+}
+
+function valueText(value: JsonNode | undefined): string {
   return value === undefined ? 'nothing' : shownText(compactText(value), maxValue);
 }
 

@@ -91,6 +91,43 @@ test('a change with many paths shows ten of them and how many more', () => {
   expect(text).not.toContain('p10');
 });
 
+test('of a list of objects it tells what was added, removed, moved and changed, with every digit', () => {
+  const paths =
+    '{"items":{"before":[{"sku":"cup","n":1.10,"x":1},{"sku":"jug","n":2},{"sku":"mill","n":3},{"sku":"lid","n":4}],' +
+    '"after":[{"sku":"lid","n":4},{"sku":"cup","n":1.1,"x":1},{"sku":"mill","n":3},{"sku":"t\\u202ea","n":9007199254740993}]}}';
+  const changes = [deliveredChange(1, { paths })];
+  expect(tell({ changes, withValues: true }).text).toContain(
+    [
+      '    items:',
+      '      Moved 4 → 1: sku "lid"',
+      '      Changed 2: sku "cup", n 1.10 → 1.1',
+      '      Removed 2: sku "jug", n 2',
+      '      Added 4: sku "t\\u202ea", n 9007199254740993',
+      '',
+    ].join('\n'),
+  );
+  expect(tell({ changes }).text).toContain('    items\n');
+});
+
+test('a list has ten lines and says how many more, one of 501 elements stays JSON', () => {
+  const rowsOf = (count: number) => {
+    const after = `[${Array.from({ length: count }, (_none, index) => `{"id":${index}}`).join(',')}]`;
+    const changes = [deliveredChange(1, { paths: `{"items":{"after":${after}}}` })];
+    const { text } = tell({ changes, withValues: true });
+    return { added: text.match(/^ {6}Added \d+: id \d+$/gm)?.length ?? 0, more: /and \d+ more/.exec(text)?.[0] };
+  };
+  expect([rowsOf(10), rowsOf(11)]).toEqual([
+    { added: 10, more: undefined },
+    { added: 10, more: 'and 1 more' },
+  ]);
+  expect([rowsOf(500), rowsOf(501)]).toEqual([
+    { added: 10, more: 'and 490 more' },
+    { added: 0, more: undefined },
+  ]);
+  const mixed = [deliveredChange(1, { paths: '{"items":{"before":[],"after":[{"a":1},2]}}' })];
+  expect(tell({ changes: mixed, withValues: true }).text).toContain('    items: [] → [{"a":1},2]\n');
+});
+
 test('a sample where e-mails wait is a failure that says why', async () => {
   const sending = { tenant: 'shop', subscription: 'prices', name: 'Prices', keys: [], hide: [], signal: new Stop() };
   const target = createEmailTarget({ send: async () => undefined, baseUrl: undefined, now: () => noon });

@@ -6,6 +6,8 @@ export interface Names {
   entity(type: string): string;
   actor(name: string): string;
   field(entity: string, path: string): string;
+  /** A member of the objects of a list, as the heading of a column. */
+  member(entity: string, list: string, name: string): string;
   /** The host's word for a value; undefined where there is none. */
   value(entity: string, path: string, value: string): string | undefined;
   /** What the history may call something for which the host has a word with this part. */
@@ -33,6 +35,11 @@ export function namesOf(messages: HistoryMessages = {}, text: (name: TextName) =
         if (known !== undefined) return [numbered(known, keys), ...keys.slice(length).map(readableKey)].join(' › ');
       }
       return keys.map(readableKey).join(' › ');
+    },
+    member(entity, list, name) {
+      const known = ofPath(fields, entity, [...keysOf(list), '0', name]);
+      // A word with a place is for one element.
+      return known === undefined || known.includes('{n}') ? readable(name) : known;
     },
     value: (entity, path, value) => own(ofPath(values, entity, keysOf(path)) ?? {}, value),
     meanings(part) {

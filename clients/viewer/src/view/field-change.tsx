@@ -1,9 +1,11 @@
 import type { JsonValue } from '@annals/client/json';
 import { compareWords } from '../../../../console/src/compare/compare-words.ts';
+import { objectLists } from '../../../../console/src/compare/list-table.tsx';
 import { Text } from '../../../../console/src/components/text.tsx';
 import { mask } from '../../../../console/src/data/json-editor/document-text.ts';
 import type { TextName } from '../texts/en.ts';
 import { useLanguage } from './language-context.ts';
+import { ListChange } from './list-change.tsx';
 import { Sentence } from './sentence.tsx';
 import { textOf, Value } from './value.tsx';
 
@@ -21,6 +23,8 @@ const minLong = 60;
 /** What happened to a field, as a sentence: `Status: from PAID to SHIPPED`. */
 export function FieldChange({ entity, path, type, before, after }: FieldChangeProps) {
   const language = useLanguage();
+  const lists = objectLists(before, after);
+  if (lists !== undefined) return <ListChange entity={entity} path={path} {...lists} />;
   const isLong = [before, after].some((side) => side !== undefined && isLongValue(side));
   const runs =
     isLong && typeof before === 'string' && typeof after === 'string' ? compareWords(before, after) : undefined;

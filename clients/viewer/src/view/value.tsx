@@ -6,7 +6,8 @@ import type { Language } from '../texts/language.ts';
 import { useLanguage } from './language-context.ts';
 
 interface ValueProps {
-  readonly side: 'before' | 'after';
+  /** `same`: it stands on both sides. */
+  readonly side: 'before' | 'after' | 'same';
   readonly entity: string;
   readonly path: string;
   readonly value: JsonValue;
@@ -17,7 +18,7 @@ interface ValueProps {
 /** A value as it was written: text, never markup. */
 export function Value({ side, entity, path, value, runs }: ValueProps) {
   const language = useLanguage();
-  const Tag = side === 'before' ? 'del' : 'ins';
+  const Tag = side === 'before' ? 'del' : side === 'after' ? 'ins' : 'span';
   const said = runs === undefined ? wordOf(value, entity, path, language) : undefined;
   return (
     <Tag
