@@ -3,6 +3,8 @@ import type { FastifyBaseLogger } from 'fastify';
 import type pg from 'pg';
 import { countReads } from './access/accesses/count-reads.ts';
 import { accessRoutes, accessUpkeep } from './access/accesses/routes.ts';
+import { credentialRoutes } from './access/keys/routes.ts';
+import { noteUsesOfClients } from './access/oauth/last-uses.ts';
 import { oauthRoutes } from './access/oauth/routes.ts';
 import { consoleRoutes, consoleUpkeep } from './access/sessions/routes.ts';
 import { sessionListRoutes } from './access/sessions/session-list-routes.ts';
@@ -59,6 +61,7 @@ export interface AppOptions {
 /** The table of contents: Annals registers every module here, by name, in order. */
 export async function buildApp(context: Context, options: AppOptions = {}): Promise<HttpServer> {
   const {
+    administration,
     agents,
     budgetAlerts,
     budgets,
@@ -136,6 +139,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
   await app.register(budgetUpkeep, { alerts: budgetAlerts, findTenants });
   await app.register(accessRoutes, { documents, paginator });
   await app.register(accessUpkeep, { db });
+  await app.register(credentialRoutes, { administration, documents, paginator, lockPerson: webConsole.lockPerson });
   await app.register(sessionListRoutes, { db, documents, paginator, sessions: webConsole.sessions });
   await app.register(mcpRoutes, { history: historyTexts, isOwnOrigin: webConsole.isOwnOrigin });
   await app.register(consoleRoutes, webConsole);
@@ -148,7 +152,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
 
 /** What both ports have. */
 async function createApp(
-  { config, countedReads, logger, metrics, oauth, requestRates, sealer, tracer, usage, vital }: Context,
+  { config, countedReads, logger, metrics, oauth, requestRates, sealer, tracer, usage, usesOfClients, vital }: Context,
   { notReady, requestLimit, upkeepTurn }: AppOptions,
   {
     baseUrl,
@@ -177,6 +181,7 @@ async function createApp(
   });
   countRequests(app, usage);
   countReads(app, countedReads);
+  noteUsesOfClients(app, usesOfClients);
   describeInterface(app, { version: productVersion(), baseUrl });
 
   await app.register(healthRoutes, { ...databaseHealth(vital.pool), notReady });

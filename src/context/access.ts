@@ -1,14 +1,25 @@
 import { join } from 'node:path';
 import { type CountedReads, createCountedReads } from '../access/accesses/count-reads.ts';
 import { noteAccess } from '../access/accesses/store.ts';
-import { keyScopesOf, lastKeyOf, listKeysOf, makeKey, revokeKeys } from '../access/keys/key-store.ts';
+import { type Administration, createAdministration } from '../access/keys/administration.ts';
+import {
+  keyScopesOf,
+  lastMadeBy,
+  listKeysOf,
+  makeKey,
+  noteUseOfKey,
+  revokeKeys,
+  revokeMadeBy,
+} from '../access/keys/key-store.ts';
 import { createKeyVerifier } from '../access/keys/verify-key.ts';
 import {
   createClientWithoutSecret,
   deleteClientWithoutSecret,
   findClient,
+  noteUseOfClient,
   setClientRights,
 } from '../access/oauth/clients.ts';
+import { createLastUses, type LastUses } from '../access/oauth/last-uses.ts';
 import { createOAuthService, type OAuthService } from '../access/oauth/service.ts';
 import { type Console, createConsole } from '../access/sessions/service.ts';
 import { createPeopleSignIn } from '../access/sign-in/service.ts';
@@ -30,6 +41,8 @@ export interface AccessServices {
   webConsole: Console;
   /** Counts reads of histories by the hour. */
   countedReads: CountedReads;
+  usesOfClients: LastUses;
+  administration: Administration;
   /** Undefined if there is no such limit. */
   requestRates: RequestRates;
 }
@@ -69,11 +82,12 @@ export async function createAccess(
     noteAccess,
     keys: {
       scopesOf: keyScopesOf,
-      make: (transaction, { clientId, person, ...key }) =>
-        makeKey(transaction, { ...key, madeBy: { clientId, person } }),
+      make: (transaction, { clientId, person, lifetime, ...key }) =>
+        makeKey(transaction, { ...key, expiry: lifetime, madeBy: { clientId, person } }),
       list: listKeysOf,
       revoke: revokeKeys,
-      lastOf: lastKeyOf,
+      revokeMadeBy,
+      lastOf: lastMadeBy,
     },
     people: config.oidc && createPeopleSignIn(config.oidc, { now, readRestriction, onBadRules }),
     now,
@@ -97,7 +111,7 @@ export async function createAccess(
     checkOnce: oauth.checkOnce,
     now,
     elapsed: () => clock.elapsed(),
-    onError: (error) => logger.warn({ err: error }, 'the use of a key was not noted'),
+    lastUses: lastUsesOf(foundation, noteUseOfKey, 'the use of a key was not noted'),
   });
   const countedReads = createCountedReads(pool, {
     now,
@@ -113,8 +127,22 @@ export async function createAccess(
     readRestriction,
     webConsole,
     countedReads,
+    usesOfClients: lastUsesOf(foundation, noteUseOfClient, 'the use of a client was not noted'),
+    administration: createAdministration({ db, readRestriction }),
     requestRates: requestRatesOf(foundation),
   };
+}
+
+function lastUsesOf(
+  { clock, logger, vital }: Foundation,
+  store: (db: Foundation['db'], tenant: string, id: string, address: string) => Promise<void>,
+  fault: string,
+): LastUses {
+  return createLastUses({
+    store: (...use) => store(vital.db, ...use),
+    elapsed: () => clock.elapsed(),
+    onError: (error) => logger.warn({ err: error }, fault),
+  });
 }
 
 function requestRatesOf({ config: { tenantRate }, clock, logger, vital }: Foundation): RequestRates {

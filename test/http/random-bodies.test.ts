@@ -37,6 +37,13 @@ const beyondSchemas: readonly { operation: RegExp; field: RegExp; message: RegEx
     because: 'a pattern cannot tell every query and path, and a token has a length',
   },
   {
+    operation: /^create(Client|Key)$/,
+    field: /^(query|hide(\.\d+)?|scopes|models|name)$/,
+    message: /./,
+    because:
+      'a pattern cannot tell every query and path, scopes and models depend on each other, and some names are reserved',
+  },
+  {
     operation: /View$/,
     field: /^range$/,
     message: /^must (begin|end)|P36500D/,

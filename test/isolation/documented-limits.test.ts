@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { accessRetentionDays } from '../../src/access/accesses/store.ts';
-import { maxKeyRate, maxUnconfirmed } from '../../src/access/keys/key-store.ts';
+import { maxCredentials, maxLifetime, maxLifetimeOfPerson, maxMakers } from '../../src/access/keys/administration.ts';
+import { maxKeyRate } from '../../src/access/keys/key-store.ts';
 import { guessLimits } from '../../src/access/oauth/guess-limiter.ts';
+import { maxUnconfirmed } from '../../src/access/oauth/makers.ts';
 import { maxKeyLifetime, maxKeysOfPerson } from '../../src/access/sessions/key-routes.ts';
 import { linkLifetime } from '../../src/access/sessions/links.ts';
 import { maxSessionsOfPerson } from '../../src/access/sessions/people-sessions.ts';
@@ -252,6 +254,12 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   [
     'Keys that one person has made in the console, in one tenant',
     `${maxKeysOfPerson}, each for ${maxKeyLifetime / 86_400} days at most`,
+  ],
+  ['Active clients of a tenant, and active keys, where one is made over HTTP', `${grouped(maxCredentials)} each`],
+  ['Clients through which a client or a key is made, one by the other', String(maxMakers)],
+  [
+    'The life of what is made over HTTP',
+    `${grouped(maxLifetime / 86_400)} days; of what a person makes ${maxLifetimeOfPerson / 86_400} days`,
   ],
   [
     'How long the keys of a person stay valid while the provider cannot confirm them',

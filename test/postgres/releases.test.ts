@@ -213,6 +213,7 @@ describe('a database whose last version left something unfinished', () => {
       '0003-who-exactly.sql',
       '0004-fields-and-reasons.sql',
       '0005-console-sessions.sql',
+      '0006-made-credentials.sql',
     ]);
     expect((await ledgerOf(database))[0]).toBe('0001-baseline.sql');
   });
@@ -255,6 +256,7 @@ const checksums: Readonly<Record<string, string>> = {
   '0003-who-exactly.sql': '58980710b23331d24bcd0b39f535f82043004b43ed57b19c73570d2089bd6900',
   '0004-fields-and-reasons.sql': 'a1295ebff45a848399018f7a32648a1cb8a205345184ae8ac55b0c5dc7c0b7c6',
   '0005-console-sessions.sql': '16c69f81c616dc447819b82053750d6a3371cc9d3927009aa065a23bcbfc0620',
+  '0006-made-credentials.sql': '25d813c8416db0eb4241f3dc5d89ee4245dc82c471d747dd699a0b1972e5ad73',
 };
 
 test('migrations are never edited', async () => {

@@ -9,6 +9,7 @@ import { Budgets } from './resources/budgets.ts';
 import { Chat } from './resources/chat.ts';
 import { Completions } from './resources/completions.ts';
 import { Configurations } from './resources/configurations.ts';
+import { Clients, Keys } from './resources/credentials.ts';
 import { CustomEntities } from './resources/custom-entities.ts';
 import { Erasures } from './resources/erasures.ts';
 import { History } from './resources/history.ts';
@@ -79,6 +80,8 @@ export class Annals {
   readonly subscriptions: Subscriptions;
   readonly budgets: Budgets;
   readonly accesses: Accesses;
+  readonly clients: Clients;
+  readonly keys: Keys;
   readonly sessions: Sessions;
   readonly erasures: Erasures;
   readonly proofs: Proofs;
@@ -120,6 +123,8 @@ export class Annals {
     this.subscriptions = new Subscriptions(transport, tenant);
     this.budgets = new Budgets(transport, tenant);
     this.accesses = new Accesses(transport, tenant);
+    this.clients = new Clients(transport, tenant);
+    this.keys = new Keys(transport, tenant);
     this.sessions = new Sessions(transport, tenant);
     this.erasures = new Erasures(transport, tenant);
     this.proofs = new Proofs(transport, tenant);

@@ -27,6 +27,10 @@ export type ChangeHistogram = Schemas['ChangeHistogram'];
 /** Names of entities or actors. */
 export type ChangeNames = Schemas['ChangeNames'];
 export type ChangedConfiguration = Schemas['ChangedConfiguration'];
+/** Rights that are removed from a client. */
+export type ClientNarrowing = Schemas['ClientNarrowing'];
+/** A client with its secret, which is shown once. */
+export type ClientWithSecret = Schemas['ClientWithSecret'];
 /** What an agent answered. */
 export type ChatAnswer = Schemas['ChatAnswer'];
 export type Completion = Schemas['Completion'];
@@ -49,9 +53,21 @@ export type FeedChange = Schemas['FeedChange'];
 export type Job = Schemas['Job'];
 /** The members of a job that `fields` names. */
 export type JobItem = Schemas['JobItem'];
+/** A key, without its secret. */
+export type Key = Schemas['Key'];
+/** Rights that are removed from a key. */
+export type KeyNarrowing = Schemas['KeyNarrowing'];
+/** A key with its text, which is shown once. */
+export type KeyWithSecret = Schemas['KeyWithSecret'];
 /** What a server of tools offers, compared with what an agent has approved. */
 export type McpTools = Schemas['McpTools'];
+/** What makes a client. */
+export type NewClient = Schemas['NewClient'];
 export type NewConfiguration = Schemas['NewConfiguration'];
+/** What makes a key. */
+export type NewKey = Schemas['NewKey'];
+/** An OAuth client, without its secret. */
+export type OAuthClient = Schemas['Client'];
 /** What makes a viewer token. */
 export type NewViewerToken = Schemas['NewViewerToken'];
 /** A change as viewers see it. */

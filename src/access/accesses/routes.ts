@@ -35,7 +35,9 @@ const Access = Type.Object(
     ),
     details: Type.Record(Type.String(), Type.Union([Type.String(), Type.Integer()]), {
       description:
-        '`by` of a sign-in: secret, link, account; of a session that was ended: who ended it, with the id of their client as `byClient`, which an operator has none of. `why` of a refusal: secret, revoked; where a session or a key of a person was ended: rules, provider; of keys also `session`, where somebody ended the session. `scope` of a new client, link or key. `job`, ' +
+        '`by` of a sign-in: secret, link, account; of a session that was ended, or a client or a key: who ended, made, narrowed, rotated or revoked it, ' +
+        'with the id of their client as `byClient`, which an operator has none of. `why` of a refusal: secret, revoked; where a session, a client or a key of a person was ended: rules, provider; ' +
+        'of clients and keys also `session`, where somebody ended the session. `scope` of a new or narrowed client, link or key. `changed`: what was narrowed. `job`, ' +
         '`format` and `bytes` of an export. `subject` of viewer tokens: who looks. Of reads how many requests read what: `changelogs`, `histogram`, `names`, ' +
         '`mcp`, `viewer` and so on, as the path calls it.',
     }),

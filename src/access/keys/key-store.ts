@@ -1,15 +1,25 @@
 // All SQL of keys in one file: creating, listing, revoking and reading share columns and views.
-import { type ColumnType, type Generated, sql } from 'kysely';
+import { type ColumnType, type Generated, type RawBuilder, sql } from 'kysely';
 import { AnnalsError } from '../../core/errors.ts';
-import type { ShownActors, WrittenRestriction } from '../../core/written-restriction.ts';
+import type { WrittenRestriction } from '../../core/written-restriction.ts';
 import type { Credentials, Restriction } from '../../http/credentials.ts';
 import { isScope, mayReadHistory, type Scope } from '../../http/scopes.ts';
+import type { DocumentRows } from '../../pagination/paginator.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { tenantExists } from '../../postgres/tenants/tenants.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { providerNames } from '../../providers/port.ts';
 import { noteAccess } from '../accesses/store.ts';
 import { checkClientName } from '../oauth/client-identity.ts';
+import {
+  type ActingClient,
+  type Expiry,
+  expiryColumn,
+  findDocument,
+  type ListedCredential,
+  listCredentials,
+} from '../oauth/clients.ts';
+import { endOfMakers, restrictionWithin, scopesWithin, shownMembers } from '../oauth/makers.ts';
 import { hashOfSecret, type KeyText, newKey, writeKey } from './key-text.ts';
 
 interface AccessKeyTable {
@@ -21,12 +31,13 @@ interface AccessKeyTable {
   models: string[] | null;
   rate: number | null;
   /** JSON text when written. */
-  restriction: ColumnType<readonly WrittenRestriction[] | null, string | null, never>;
+  restriction: ColumnType<readonly WrittenRestriction[] | null, string | null, string | null>;
   created_at: Generated<Date>;
   expires_at: Date | null;
   revoked_at: Generated<Date | null>;
   used_at: Generated<Date | null>;
-  /** The client of a person's session. */
+  used_address: Generated<string | null>;
+  /** The client that made it: of a person, that of the session. */
   made_by: string | null;
   issuer: string | null;
   subject: string | null;
@@ -54,44 +65,30 @@ interface KeyDescription {
   /** Default: its id. */
   readonly name?: string | undefined;
   readonly restriction?: Restriction | undefined;
-  /** Milliseconds; default: no expiry. */
-  readonly lifetime?: number | undefined;
+  /** Default: no expiry. */
+  readonly expiry?: Expiry | undefined;
+  /** Who acts, where it is not the maker alone. */
+  readonly by?: ActingClient | undefined;
   /** Undefined: created by an operator. */
   readonly madeBy?: KeyMaker | undefined;
 }
 
-/** A person, identified by their session's client. The key has its scopes and restriction, and ends with it. */
+/** The client that makes a key, which has at most its rights and ends with it; of a person, that of the session. */
 interface KeyMaker {
   readonly clientId: string;
-  readonly person: NonNullable<Credentials['person']>;
+  readonly person?: Credentials['person'];
 }
 
-export interface ShownKey {
-  id: string;
-  tenant: string;
-  name: string;
-  scope: string;
-  models?: readonly string[];
-  rate?: number;
-  query?: string;
-  hide?: readonly string[];
-  actors?: ShownActors | undefined;
-  /** Of a person's key: the issuer and subject at the OpenID provider. */
-  issuer?: string;
-  subject?: string;
-  /** ISO 8601, UTC, as every time here. */
-  createdAt: string;
-  expiresAt: string | null;
-  revokedAt: string | null;
-  /** Rounded to the minute. */
-  usedAt: string | null;
-}
+type Person = NonNullable<Credentials['person']>;
 
 /**
  * Creates a key and returns its text, which is never shown again. Throws validation_violation for a scope that no route
  * accepts a key for, an invalid name or an unknown model, and resource_not_found for a missing tenant.
  */
-export async function createKey(db: Database, description: KeyDescription): Promise<ShownKey & { key: string }> {
+export async function createKey(
+  db: Database,
+  description: KeyDescription,
+): Promise<ListedCredential & { key: string }> {
   const { tenant, name } = description;
   if (name !== undefined) checkClientName(name);
   if (!(await tenantExists(db, tenant))) {
@@ -107,24 +104,31 @@ export async function createKey(db: Database, description: KeyDescription): Prom
 export async function makeKey(
   transaction: DatabaseTransaction,
   description: KeyDescription,
-): Promise<ShownKey & { key: string }> {
-  const { tenant, scopes, models, madeBy } = description;
+): Promise<ListedCredential & { key: string }> {
+  const { tenant, scopes, models, madeBy, by } = description;
   const invalid = scopes.find((scope) => !keyScopes.some((allowed) => allowed === scope));
   if (scopes.length === 0 || invalid !== undefined) throw noSuchScope(invalid);
   if (models !== undefined) checkModels(models, scopes);
   const key = newKey();
   await insertKey(transaction, key, description);
-  const [row] = await shownKeys(transaction, tenant).where('k.key_id', '=', key.id).execute();
-  if (row === undefined) throw new Error('The inserted key cannot be read.');
-  const details = { scope: row.scopes.join(' ') };
-  await noteAccess(transaction, { tenant, kind: 'key_made', clientId: key.id, person: madeBy?.person, details });
-  return { key: writeKey(key), ...shown(row) };
+  const [shown] = await listKeyRows(transaction, tenant, sql`id = ${key.id}`);
+  if (shown === undefined) throw new Error('The inserted key cannot be read.');
+  const details = { ...by?.details, scope: shown.scope };
+  await noteAccess(transaction, {
+    tenant,
+    kind: 'key_made',
+    clientId: key.id,
+    person: madeBy?.person,
+    ...by,
+    details,
+  });
+  return { key: writeKey(key), ...shown };
 }
 
 async function insertKey(
   transaction: DatabaseTransaction,
   key: KeyText,
-  { tenant, scopes, models, rate, name, restriction, lifetime, madeBy }: KeyDescription,
+  { tenant, scopes, models, rate, name, restriction, expiry, madeBy }: KeyDescription,
 ): Promise<void> {
   await transaction
     .insertInto('access_key')
@@ -137,72 +141,78 @@ async function insertKey(
       models: models === undefined ? null : [...new Set(models)],
       rate: rate ?? null,
       restriction: restriction === undefined ? null : JSON.stringify(restriction.written),
-      expires_at:
-        lifetime === undefined ? null : sql<Date>`statement_timestamp() + ${lifetime} * interval '1 millisecond'`,
+      expires_at: expiryColumn(expiry),
       made_by: madeBy?.clientId ?? null,
-      issuer: madeBy?.person.issuer ?? null,
-      subject: madeBy?.person.subject ?? null,
+      issuer: madeBy?.person?.issuer ?? null,
+      subject: madeBy?.person?.subject ?? null,
     })
     .execute();
 }
 
-/** The keys of a tenant with their restrictions: for a person's key, the current one of its client. */
-function shownKeys(db: Database, tenant: string) {
-  return db
-    .selectFrom('access_key as k')
-    .leftJoin('oauth_client as c', (join) =>
-      join.onRef('c.tenant', '=', 'k.tenant').onRef('c.client_id', '=', 'k.made_by'),
-    )
-    .selectAll('k')
-    .select(['c.client_id', 'c.restriction as person_restriction'])
-    .select(['c.scopes as person_scopes', 'c.revoked_at as person_revoked_at'])
-    .select(sql<Date | null>`coalesce(c.confirmed_at, c.created_at)`.as('confirmed_at'))
-    .where('k.tenant', '=', tenant);
+/** The keys of a tenant with the clients that made them, as `made` and `makers`. */
+export const keysWithMakers = sql`access_key k
+  left join oauth_client c on c.tenant = k.tenant and c.client_id = k.made_by
+  cross join lateral (
+    select case when k.made_by is null then '{}' else coalesce(c.makers, '{}') || k.made_by end as makers) made`;
+export const makersOfKey = { tenant: sql`k.tenant`, makers: sql`made.makers` };
+
+/** The keys of a tenant as documents. */
+export function keyRows(tenant: string): DocumentRows {
+  const from = sql`(
+    select k.tenant, k.key_id as id, k.created_at, k.issuer, k.subject, made.makers,
+        d.document::text as document, d.document::jsonb as fields
+      from ${keysWithMakers} cross join lateral (select json_strip_nulls(json_build_object(
+        'id', k.key_id, ${shownMembers('k', makersOfKey)}, 'models', k.models, 'rate', k.rate)) as document) d
+      where k.tenant = ${tenant}) access_key`;
+  return { from, where: sql`tenant = ${tenant}` };
 }
 
-type KeyRow = Awaited<ReturnType<ReturnType<typeof shownKeys>['execute']>>[number];
+async function listKeyRows(db: Database, tenant: string, condition: RawBuilder<unknown>): Promise<ListedCredential[]> {
+  const { from, where } = keyRows(tenant);
+  return await listCredentials(db, tenant, { from, where: sql`${where} and ${condition}` });
+}
 
 /** All keys of a tenant, oldest first. */
-export async function listKeys(db: Database, tenant: string): Promise<ShownKey[]> {
-  const rows = await shownKeys(db, tenant).orderBy('k.created_at').orderBy('k.key_id').execute();
-  return rows.map(shown);
+export async function listKeys(db: Database, tenant: string): Promise<ListedCredential[]> {
+  return await listKeyRows(db, tenant, sql`true`);
 }
 
 /** The valid keys of a person in a tenant, newest first. */
-export async function listKeysOf(db: Database, tenant: string, person: KeyMaker['person']): Promise<ShownKey[]> {
-  const rows = await shownKeys(db, tenant)
-    .where(({ and }) => and({ 'k.issuer': person.issuer, 'k.subject': person.subject }))
-    .where(isGood)
-    .where('c.revoked_at', 'is', null)
-    .where('c.client_id', 'is not', null)
-    .orderBy('k.created_at', 'desc')
-    .orderBy('k.key_id')
-    .execute();
-  return rows.map(shown);
+export async function listKeysOf(db: Database, tenant: string, person: Person): Promise<ListedCredential[]> {
+  const { issuer, subject } = person;
+  const isTheirs = sql`issuer = ${issuer} and subject = ${subject} and fields ->> 'state' = 'active'`;
+  return (await listKeyRows(db, tenant, isTheirs)).reverse();
 }
 
-const isGood = sql<boolean>`k.revoked_at is null and (k.expires_at is null or k.expires_at > statement_timestamp())`;
+const isGood = sql`revoked_at is null and (expires_at is null or expires_at > statement_timestamp())`;
 
-/** The latest expiry of the valid keys created by this client; undefined without a valid key. */
-export async function lastKeyOf(db: Database, tenant: string, clientId: string): Promise<Date | undefined> {
-  const { last } = await db
-    .selectFrom('access_key as k')
-    .select(({ fn }) => fn.max('k.expires_at').as('last'))
-    .where(({ and }) => and({ 'k.tenant': tenant, 'k.made_by': clientId }))
-    .where(isGood)
-    .executeTakeFirstOrThrow();
-  return last ?? undefined;
+/**
+ * The latest expiry of the valid keys and clients that the person of this client made; undefined without any. What
+ * others make does not outlive their client.
+ */
+export async function lastMadeBy(db: Database, tenant: string, clientId: string): Promise<Date | undefined> {
+  const { rows } = await sql<{ last: Date | null }>`
+    select max(expires_at) as last from (
+      select expires_at from access_key
+        where tenant = ${tenant} and made_by = ${clientId} and issuer is not null and ${isGood}
+      union all select expires_at from oauth_client
+        where tenant = ${tenant} and makers is not null and makers[cardinality(makers)] = ${clientId}
+          and issuer is not null and ${isGood}) made`.execute(db);
+  return rows[0]?.last ?? undefined;
 }
 
 /** Takes effect within 5 seconds in every process. Idempotent; false for an unknown key. */
 export async function revokeKey(db: Database, tenant: string, id: string): Promise<boolean> {
   return await inTransaction(db, async (transaction) => {
     const revoked = await revokeKeys(transaction, tenant, { keyId: id });
-    return revoked || (await listKeys(transaction, tenant)).some((key) => key.id === id);
+    return revoked || (await findDocument(transaction, keyRows(tenant), id)) !== undefined;
   });
 }
 
-/** Revokes this person's keys with this id from this client. False if none was valid. `why`: not at their request. */
+/**
+ * Revokes this person's keys with this id from this client. False if none was valid. `why`: not at their request. `by`:
+ * who does, if not the person.
+ */
 export async function revokeKeys(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -211,7 +221,14 @@ export async function revokeKeys(
     person,
     clientId,
     why,
-  }: { keyId?: string; person?: KeyMaker['person'] | undefined; clientId?: string; why?: string },
+    by,
+  }: {
+    keyId?: string;
+    person?: KeyMaker['person'] | undefined;
+    clientId?: string;
+    why?: string;
+    by?: ActingClient | undefined;
+  },
 ): Promise<boolean> {
   let revoking = transaction
     .updateTable('access_key')
@@ -225,13 +242,32 @@ export async function revokeKeys(
   const revoked = await revoking.returning(['key_id']).execute();
   const details = why === undefined ? {} : { why };
   for (const { key_id: id } of revoked)
-    await noteAccess(transaction, { tenant, kind: 'key_revoked', clientId: id, person, details });
+    await noteAccess(transaction, { tenant, kind: 'key_revoked', clientId: id, person, details, ...by });
   return revoked.length > 0;
+}
+
+/** Revokes the keys and the clients that a person made, by this client of a session of theirs, as `revokeKeys` does. */
+export async function revokeMadeBy(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  { clientId, person, why }: { clientId?: string; person?: KeyMaker['person'] | undefined; why: string },
+): Promise<void> {
+  // What a link's session made ends with its client; what another client made does not end with a session of it.
+  if (person === undefined) return;
+  await revokeKeys(transaction, tenant, { ...(clientId !== undefined && { clientId }), person, why });
+  const bySession = clientId === undefined ? sql`true` : sql`makers[cardinality(makers)] = ${clientId}`;
+  const { rows } = await sql<{ id: string }>`
+    update oauth_client set revoked_at = now()
+      where tenant = ${tenant} and makers is not null and ${bySession} and issuer = ${person.issuer}
+        and subject = ${person.subject} and revoked_at is null
+      returning client_id as id`.execute(transaction);
+  for (const { id } of rows)
+    await noteAccess(transaction, { tenant, kind: 'client_revoked', clientId: id, person, details: { why } });
 }
 
 export interface KeyRecord {
   readonly name: string;
-  /** The client of the person who created it. */
+  /** The client that made it. */
   readonly makerId?: string;
   readonly secretHash: Uint8Array;
   readonly scopes: readonly Scope[];
@@ -242,34 +278,33 @@ export interface KeyRecord {
   readonly expiresAt: number;
 }
 
-/** Milliseconds, as long as a session: after that, keys of a person who cannot be confirmed are refused. */
-export const maxUnconfirmed = 8 * 60 * 60_000;
+interface KeyRow extends Omit<KeyRecord, 'makerId' | 'models' | 'rate' | 'scopes' | 'expiresAt'> {
+  readonly makerId: string | null;
+  readonly models: string[] | null;
+  readonly rate: number | null;
+  readonly scopes: string[];
+  readonly expiresAt: number | null;
+}
 
-/** Undefined for an unknown or revoked key, and where the person's client was revoked. */
+/** Undefined for an unknown or revoked key, and where a client that made it was revoked. */
 export async function findKey(db: Database, tenant: string, id: string): Promise<KeyRecord | undefined> {
-  const row = await shownKeys(db, tenant)
-    .where('k.key_id', '=', id)
-    .where('k.revoked_at', 'is', null)
-    .executeTakeFirst();
-  if (row === undefined) return undefined;
-  const expiresAt = row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY;
-  const { name, secret_hash: secretHash } = row;
-  const key = {
-    name,
-    secretHash,
-    scopes: row.scopes.filter(isScope),
-    models: row.models ?? undefined,
-    rate: row.rate ?? undefined,
-  };
-  if (row.made_by === null) return { ...key, restriction: row.restriction, expiresAt };
-  if (row.person_scopes === null || row.confirmed_at === null || row.person_revoked_at !== null) return undefined;
-  const permitted = keyScopesOf(row.person_scopes.filter(isScope));
+  const {
+    rows: [row],
+  } = await sql<KeyRow>`
+    select k.name, k.secret_hash as "secretHash", k.models, k.rate, k.made_by as "makerId",
+        ${scopesWithin(sql`k.scopes`, makersOfKey)} as scopes,
+        ${restrictionWithin(sql`k.restriction`, makersOfKey)} as restriction,
+        extract(epoch from least(k.expires_at, ${endOfMakers(makersOfKey)}))::double precision * 1000 as "expiresAt"
+      from ${keysWithMakers} where k.tenant = ${tenant} and k.key_id = ${id} and k.revoked_at is null`.execute(db);
+  if (row === undefined || row.expiresAt === Number.NEGATIVE_INFINITY) return undefined;
+  const { makerId, models, rate, expiresAt, ...key } = row;
   return {
     ...key,
-    makerId: row.made_by,
-    scopes: key.scopes.filter((scope) => permitted.includes(scope)),
-    restriction: row.person_restriction,
-    expiresAt: Math.min(expiresAt, row.confirmed_at.getTime() + maxUnconfirmed),
+    ...(makerId !== null && { makerId }),
+    scopes: row.scopes.filter(isScope),
+    models: models ?? undefined,
+    rate: rate ?? undefined,
+    expiresAt: expiresAt ?? Number.POSITIVE_INFINITY,
   };
 }
 
@@ -281,31 +316,12 @@ export function keyScopesOf(granted: readonly Scope[]): readonly Scope[] {
   );
 }
 
-export async function noteUse(db: Database, tenant: string, id: string): Promise<void> {
+export async function noteUseOfKey(db: Database, tenant: string, id: string, address: string): Promise<void> {
   await db
     .updateTable('access_key')
-    .set({ used_at: sql<Date>`statement_timestamp()` })
+    .set({ used_at: sql<Date>`statement_timestamp()`, used_address: address })
     .where(({ and }) => and({ tenant, key_id: id }))
     .execute();
-}
-
-function shown(row: KeyRow): ShownKey {
-  const [part] = row.restriction ?? row.person_restriction ?? [];
-  const { issuer, subject } = row;
-  return {
-    id: row.key_id,
-    tenant: row.tenant,
-    name: row.name,
-    scope: row.scopes.join(' '),
-    ...(row.models !== null && { models: row.models }),
-    ...(row.rate !== null && { rate: row.rate }),
-    ...part,
-    ...(issuer !== null && subject !== null && { issuer, subject }),
-    createdAt: row.created_at.toISOString(),
-    expiresAt: row.expires_at?.toISOString() ?? null,
-    revokedAt: row.revoked_at?.toISOString() ?? null,
-    usedAt: row.used_at?.toISOString() ?? null,
-  };
 }
 
 function noSuchScope(scope: string | undefined): AnnalsError {
@@ -320,7 +336,7 @@ export const maxModels = 100;
 const namedModel = new RegExp(`^(?:${providerNames.join('|')})/[^\\s,]{1,256}$`);
 
 /** Throws validation_violation where a key with these scopes cannot have these models. */
-function checkModels(models: readonly string[], scopes: readonly string[]): void {
+export function checkModels(models: readonly string[], scopes: readonly string[]): void {
   const message = faultOf(models, scopes);
   if (message === undefined) return;
   throw new AnnalsError('validation_violation', `The models of a key ${message}.`, {

@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import { isTenantName } from '../../http/chosen-id.ts';
 import {
   AccessTokenFault,
@@ -10,15 +9,12 @@ import {
 import type { Database } from '../../postgres/database.ts';
 import type { CheckOnce } from '../oauth/check-secret.ts';
 import { storedRestriction } from '../oauth/client-states.ts';
+import type { LastUses } from '../oauth/last-uses.ts';
 import { createStateCache } from '../state-cache.ts';
-import { findKey, type KeyRecord, noteUse } from './key-store.ts';
-import { isSecretOf, readKey } from './key-text.ts';
+import { findKey, type KeyRecord } from './key-store.ts';
+import { isSecretOf, type KeyText, readKey } from './key-text.ts';
 
 type KeyState = Omit<KeyRecord, 'restriction'> & { readonly restriction: Restriction | undefined };
-
-/** Milliseconds between updates of a key's last use. */
-const useUpdateInterval = 60_000;
-const maxKeys = 10_000;
 
 /**
  * Verifies keys. A key verified before costs a hash and a lookup in memory; a revocation takes effect within 5 seconds.
@@ -32,39 +28,36 @@ export function createKeyVerifier(options: {
   now: () => number;
   /** Milliseconds of a monotonic clock. */
   elapsed: () => number;
-  onError: (error: unknown) => void;
+  lastUses: LastUses;
 }): VerifyKey {
-  const { db, readRestriction, checkOnce, now, elapsed, onError } = options;
-  const findState = createStateCache<KeyState>(async (tenant, id, previous) => {
+  const { db, readRestriction, checkOnce, now, elapsed, lastUses } = options;
+  const readState = async (tenant: string, id: string, previous?: KeyState): Promise<KeyState | undefined> => {
     const key = await findKey(db, tenant, id);
     return key && { ...key, restriction: storedRestriction(key.restriction, previous?.restriction, readRestriction) };
-  }, elapsed);
-  /** Keys verified in this process, with the last update of their use. */
-  const lastUses = new LRUCache<string, { notedAt: number }>({ maxSize: maxKeys, sizeCalculation: () => 1 });
-
-  async function find(tenant: string, id: string, secret: string): Promise<KeyState | undefined> {
-    const state = await findState(tenant, id);
-    return state !== undefined && isSecretOf(secret, state.secretHash) ? state : undefined;
-  }
-
-  function note(tenant: string, id: string): void {
-    const name = `${tenant} ${id}`;
-    const notedAt = lastUses.get(name)?.notedAt;
-    if (notedAt !== undefined && elapsed() - notedAt < useUpdateInterval) return;
-    lastUses.set(name, { notedAt: elapsed() });
-    noteUse(db, tenant, id).catch(onError);
+  };
+  const findState = createStateCache<KeyState>(readState, elapsed);
+  async function find(tenant: string, { id, secret }: KeyText, address: string): Promise<KeyState> {
+    const isKnown = lastUses.has(tenant, id);
+    if (isKnown) {
+      const state = await findState(tenant, id);
+      if (state !== undefined && isSecretOf(secret, state.secretHash)) return state;
+    }
+    return await checkOnce(address, async () => {
+      const cached = await findState(tenant, id);
+      if (cached === undefined || isSecretOf(secret, cached.secretHash)) return cached;
+      // The key may have been rotated since.
+      const state = await readState(tenant, id, cached);
+      return state !== undefined && isSecretOf(secret, state.secretHash) ? state : undefined;
+    });
   }
 
   return async (tenant, text, address): Promise<Credentials> => {
     const key = readKey(text);
     if (key === undefined || !isTenantName(tenant)) throw new AccessTokenFault('invalid');
-    const { id, secret } = key;
-    const state = lastUses.has(`${tenant} ${id}`)
-      ? await find(tenant, id, secret)
-      : await checkOnce(address, () => find(tenant, id, secret));
-    if (state === undefined) throw new AccessTokenFault('invalid');
+    const state = await find(tenant, key, address);
     if (state.expiresAt <= now()) throw new AccessTokenFault('expired');
-    note(tenant, id);
+    const { id } = key;
+    lastUses.note(tenant, id, address);
     const { name, makerId, scopes, models, rate, restriction } = state;
     return { tenant, clientId: id, makerId, clientName: name, scopes, models, rate, restriction };
   };

@@ -15,6 +15,8 @@ export interface AccessTokenClaims {
   tenant: string;
   clientId: string;
   scopes: Scope[];
+  /** How often the secret of its client had been replaced. */
+  rotations: number;
   /** Milliseconds since 1970. */
   expiresAt: number;
 }
@@ -31,15 +33,17 @@ export async function signAccessToken(
     issuer: string;
     /** Milliseconds since 1970. */
     now: number;
-    client: { tenant: string; clientId: string };
+    client: { tenant: string; clientId: string; rotations?: number };
     scopes: readonly Scope[];
   },
 ): Promise<string> {
   const issuedAt = Math.floor(now / 1000);
-  return await new SignJWT({ client_id: client.clientId, scope: scopes.join(' '), tenant: client.tenant })
+  const { tenant, clientId, rotations = 0 } = client;
+  const claims = { client_id: clientId, scope: scopes.join(' '), tenant, ...(rotations > 0 && { rotations }) };
+  return await new SignJWT(claims)
     .setProtectedHeader({ alg: signingAlgorithm, typ: tokenType, kid: key.kid })
     .setIssuer(issuer)
-    .setSubject(client.clientId)
+    .setSubject(clientId)
     .setAudience(issuer)
     .setIssuedAt(issuedAt)
     .setExpirationTime(issuedAt + accessTokenLifetime)
@@ -78,7 +82,7 @@ export async function readAccessToken(
         requiredClaims: ['sub', 'client_id', 'tenant', 'scope', 'iat', 'exp', 'jti'],
       },
     );
-    const { client_id: clientId, tenant, scope, exp = 0 } = payload;
+    const { client_id: clientId, tenant, scope, rotations, exp = 0 } = payload;
     if (typeof clientId !== 'string' || typeof tenant !== 'string' || typeof scope !== 'string') {
       throw new AccessTokenFault('invalid');
     }
@@ -87,6 +91,7 @@ export async function readAccessToken(
       tenant,
       clientId,
       scopes: scope.split(' ').filter(isScope),
+      rotations: typeof rotations === 'number' ? rotations : 0,
       expiresAt: exp * 1000,
     };
   } catch (error) {

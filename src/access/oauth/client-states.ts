@@ -12,6 +12,8 @@ export interface ClientState {
   revoked: boolean;
   scopes: readonly Scope[];
   restriction: Restriction | undefined;
+  /** How often its secret was replaced. */
+  rotations: number;
 }
 
 export type FindClientState = FindState<ClientState>;
@@ -24,11 +26,12 @@ export function createClientStates(
   return createStateCache<ClientState>(async (tenant, clientId, previous) => {
     const client = await findClient(db, tenant, clientId);
     if (client === undefined) return undefined;
-    const { name, revoked, scopes } = client;
+    const { name, revoked, scopes, rotations } = client;
     return {
       name,
       revoked,
       scopes,
+      rotations,
       restriction: storedRestriction(client.restriction, previous?.restriction, readRestriction),
     };
   }, elapsed);

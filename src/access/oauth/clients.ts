@@ -1,9 +1,10 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { AnnalsError } from '../../core/errors.ts';
 import type { WrittenRestriction } from '../../core/written-restriction.ts';
-import type { Restriction } from '../../http/credentials.ts';
+import type { Caller, Credentials, Restriction } from '../../http/credentials.ts';
 import { isScope, restrictableScopes, type Scope, scopes } from '../../http/scopes.ts';
-import type { Database } from '../../postgres/database.ts';
+import type { DocumentRows } from '../../pagination/paginator.ts';
+import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { tenantExists } from '../../postgres/tenants/tenants.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { noteAccess, noteRefusal } from '../accesses/store.ts';
@@ -15,6 +16,7 @@ import {
   secretMatches,
   tenantOfClientId,
 } from './client-identity.ts';
+import { endOfMakers, makersOfClient, restrictionWithin, scopesWithin, shownMembers } from './makers.ts';
 import './tables.ts';
 
 export interface ClientDescription {
@@ -25,6 +27,26 @@ export interface ClientDescription {
   name?: string | undefined;
   /** Limits what it sees of the change history. Default: everything that its scopes permit. */
   restriction?: Restriction | undefined;
+  /** Left out: an operator, a link or a sign-in makes it. */
+  madeBy?: ClientMaker | undefined;
+  /** Default: no expiry. */
+  expiry?: Expiry | undefined;
+}
+
+/** Milliseconds from now on, or a time. */
+export type Expiry = number | Date;
+
+export function expiryColumn(expiry: Expiry | undefined): Date | RawBuilder<Date> | null {
+  if (typeof expiry === 'number') return sql<Date>`statement_timestamp() + ${expiry} * interval '1 millisecond'`;
+  return expiry ?? null;
+}
+
+/** The client that makes another one, which has at most its rights and ends with it. */
+export interface ClientMaker {
+  readonly clientId: string;
+  /** The clients that made that client, the outermost first. */
+  readonly makers: readonly string[];
+  readonly person?: Credentials['person'];
 }
 
 /** A restriction as shown, in the members of the command line. */
@@ -39,36 +61,47 @@ export interface NewClient extends ShownRestriction {
   name: string;
 }
 
-interface ListedClient extends ShownRestriction {
-  clientId: string;
-  tenant: string;
-  scope: string;
-  name: string;
-  /** ISO 8601, UTC. */
-  createdAt: string;
-  revokedAt: string | null;
-}
-
 export interface ClientRecord {
   tenant: string;
   clientId: string;
   name: string;
   /** Null: no secret. */
   secretHash: Uint8Array | null;
+  /** Those that its makers have, too. */
   scopes: Scope[];
+  /** Whether it was revoked, has expired, or ended with a maker. */
   revoked: boolean;
+  /** Of its makers, then its own. */
   restriction: readonly WrittenRestriction[] | null;
+  /** How often its secret was replaced. */
+  rotations: number;
+  makers: readonly string[];
 }
 
 /** Throws validation_violation for an invalid name or scope, resource_not_found for a missing tenant. */
 export async function createClient(db: Database, client: ClientDescription): Promise<NewClient> {
+  return await inTransaction(db, (transaction) => makeClient(transaction, client));
+}
+
+/** As `createClient`, in a transaction. `by`: who makes it over HTTP. */
+export async function makeClient(
+  transaction: DatabaseTransaction,
+  client: ClientDescription,
+  by?: ActingClient,
+): Promise<NewClient> {
   const clientSecret = newClientSecret();
-  return await inTransaction(db, async (transaction) => {
-    const { clientId, ...created } = await insertClient(transaction, client, hashClientSecret(clientSecret));
-    const { tenant, scope } = created;
-    await noteAccess(transaction, { tenant, kind: 'client_made', clientId, details: { scope } });
-    return { clientId, clientSecret, ...created };
-  });
+  const { clientId, ...created } = await insertClient(transaction, client, hashClientSecret(clientSecret));
+  const { tenant, scope } = created;
+  await noteAccess(transaction, { tenant, kind: 'client_made', clientId, ...by, details: { ...by?.details, scope } });
+  return { clientId, clientSecret, ...created };
+}
+
+/** Who administers a credential over HTTP, for the accesses. */
+export interface ActingClient {
+  readonly person: Credentials['person'];
+  readonly caller: Caller;
+  /** The name and the id of the client. */
+  readonly details: { readonly by: string; readonly byClient: string };
 }
 
 /** Creates a client without a secret, which can get no token; otherwise as `createClient`. */
@@ -81,7 +114,7 @@ export async function createClientWithoutSecret(
 
 async function insertClient(
   db: Database,
-  { tenant, scope, name, restriction }: ClientDescription,
+  { tenant, scope, name, restriction, madeBy, expiry }: ClientDescription,
   secretHash: Buffer | null,
 ) {
   const granted = parseScopes(scope);
@@ -103,47 +136,120 @@ async function insertClient(
       name: actor,
       secret_hash: secretHash,
       scopes: granted,
-      restriction: storedRestriction(restriction),
+      restriction: storedRestriction(restriction?.written),
+      makers: madeBy === undefined ? null : [...madeBy.makers, madeBy.clientId],
+      issuer: madeBy?.person?.issuer ?? null,
+      subject: madeBy?.person?.subject ?? null,
+      expires_at: expiryColumn(expiry),
     })
     .execute();
   return { clientId, tenant, scope: granted.join(' '), name: actor, ...shownRestriction(restriction?.written) };
 }
 
-/** All clients of the tenant, oldest first, without their secrets. */
-export async function listClients(db: Database, tenant: string): Promise<ListedClient[]> {
-  const rows = await db
-    .selectFrom('oauth_client')
-    .select(['tenant', 'client_id', 'name', 'scopes', 'restriction', 'created_at', 'revoked_at'])
-    .where('tenant', '=', tenant)
-    .orderBy('created_at')
-    .orderBy('client_id')
-    .execute();
-  return rows.map((row) => ({
-    clientId: row.client_id,
-    tenant: row.tenant,
-    scope: row.scopes.join(' '),
-    name: row.name,
-    ...shownRestriction(row.restriction ?? undefined),
-    createdAt: row.created_at.toISOString(),
-    revokedAt: row.revoked_at?.toISOString() ?? null,
-  }));
+/** The clients of a tenant as documents. `all`: those of links and people, too, which have no secret. */
+export function clientRows(tenant: string, { all = false } = {}): DocumentRows {
+  const from = sql`(
+    select c.tenant, c.client_id as id, c.created_at, c.makers, c.issuer, c.subject, d.document::text as document, d.document::jsonb as fields
+      from oauth_client c cross join lateral (select json_strip_nulls(json_build_object(
+        'id', c.client_id, ${shownMembers('c', makersOfClient)})) as document) d
+      where c.tenant = ${tenant} and (${all} or c.secret_hash is not null)) client`;
+  return { from, where: sql`tenant = ${tenant}` };
 }
+
+export async function findDocument(
+  db: Database,
+  { from, where }: DocumentRows,
+  id: string,
+): Promise<string | undefined> {
+  const { rows } = await sql<{ document: string }>`
+    select document from ${from} where ${where} and id = ${id}`.execute(db);
+  return rows[0]?.document;
+}
+
+/** All clients of the tenant, oldest first, without their secrets, in the members of the command line. */
+export async function listClients(db: Database, tenant: string): Promise<ListedClient[]> {
+  const listed = await listCredentials(db, tenant, clientRows(tenant, { all: true }));
+  return listed.map(({ id: clientId, ...client }) => ({ clientId, ...client }));
+}
+
+/** The documents as the command line shows them: with nulls, and a restriction of one part within the document. */
+export async function listCredentials(
+  db: Database,
+  tenant: string,
+  { from, where }: DocumentRows,
+): Promise<ListedCredential[]> {
+  const { rows } = await sql<{ document: string }>`
+    select document from ${from} where ${where} order by created_at, id`.execute(db);
+  return rows.map(({ document }) => {
+    const { id, name, scopes: granted, restriction = [], ...others } = JSON.parse(document) as ShownCredential;
+    const shown = restriction.length > 1 ? { restriction } : shownRestriction(restriction);
+    const none = { expiresAt: null, revokedAt: null, usedAt: null };
+    return { id, tenant, scope: granted.join(' '), name, ...shown, ...none, ...others };
+  });
+}
+
+/** A client or a key as its document shows it. */
+interface ShownCredential {
+  readonly id: string;
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly restriction?: readonly WrittenRestriction[];
+  /** ISO 8601, UTC, as every time here. */
+  readonly createdAt: string;
+}
+
+/** A client or a key in the members of the command line. */
+export interface ListedCredential extends ShownRestriction {
+  id: string;
+  tenant: string;
+  scope: string;
+  name: string;
+  createdAt: string;
+  expiresAt: string | null;
+  revokedAt: string | null;
+  /** Rounded to the minute. */
+  usedAt: string | null;
+  /** Of keys. */
+  models?: readonly string[];
+  rate?: number;
+}
+
+type ListedClient = Omit<ListedCredential, 'id'> & { clientId: string };
 
 /** Its tokens stop within 5 seconds in every process. Idempotent; false for an unknown client. */
 export async function revokeClient(db: Database, clientId: string): Promise<boolean> {
   const tenant = tenantOfClientId(clientId);
   if (tenant === undefined) return false;
   return await inTransaction(db, async (transaction) => {
-    const { numUpdatedRows } = await transaction
-      .updateTable('oauth_client')
-      .set(({ fn }) => ({ revoked_at: fn<Date>('now', []) }))
-      .where(({ and }) => and({ tenant, client_id: clientId }))
-      .where('revoked_at', 'is', null)
-      .executeTakeFirstOrThrow();
-    if (numUpdatedRows === 0n) return (await findClient(transaction, tenant, clientId)) !== undefined;
-    await noteAccess(transaction, { tenant, kind: 'client_revoked', clientId });
-    return true;
+    if (await revokeClientOf(transaction, tenant, clientId)) return true;
+    return (await findClient(transaction, tenant, clientId)) !== undefined;
   });
+}
+
+/** False if it does not exist or was revoked. */
+export async function revokeClientOf(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  clientId: string,
+  by?: ActingClient,
+): Promise<boolean> {
+  const { numUpdatedRows } = await transaction
+    .updateTable('oauth_client')
+    .set(({ fn }) => ({ revoked_at: fn<Date>('now', []) }))
+    .where(({ and }) => and({ tenant, client_id: clientId }))
+    .where('revoked_at', 'is', null)
+    .executeTakeFirstOrThrow();
+  if (numUpdatedRows === 0n) return false;
+  await noteAccess(transaction, { tenant, kind: 'client_revoked', clientId, ...by });
+  return true;
+}
+
+export async function noteUseOfClient(db: Database, tenant: string, clientId: string, address: string): Promise<void> {
+  await db
+    .updateTable('oauth_client')
+    .set({ used_at: sql<Date>`statement_timestamp()`, used_address: address })
+    .where(({ and }) => and({ tenant, client_id: clientId }))
+    .execute();
 }
 
 /** Deletes a client without a secret, after its sessions and links. */
@@ -166,15 +272,15 @@ export async function setClientRights(
     .updateTable('oauth_client')
     .set({
       scopes: [...granted],
-      restriction: storedRestriction(restriction),
+      restriction: storedRestriction(restriction?.written),
       confirmed_at: sql<Date>`statement_timestamp()`,
     })
     .where(({ and }) => and({ tenant, client_id: clientId }))
     .execute();
 }
 
-function storedRestriction(restriction: Restriction | undefined): string | null {
-  return restriction === undefined ? null : JSON.stringify(restriction.written);
+function storedRestriction(written: readonly WrittenRestriction[] | undefined): string | null {
+  return written === undefined ? null : JSON.stringify(written);
 }
 
 /** Revokes all clients of the tenant, as `revokeClient` does. */
@@ -187,22 +293,25 @@ export async function revokeClients(db: Database, tenant: string): Promise<void>
     .execute();
 }
 
+interface ClientRow extends Omit<ClientRecord, 'tenant' | 'clientId' | 'scopes' | 'revoked'> {
+  scopes: string[];
+  ended: boolean;
+}
+
 export async function findClient(db: Database, tenant: string, clientId: string): Promise<ClientRecord | undefined> {
-  const row = await db
-    .selectFrom('oauth_client')
-    .select(['name', 'secret_hash', 'scopes', 'restriction', 'revoked_at'])
-    .where(({ and }) => and({ tenant, client_id: clientId }))
-    .executeTakeFirst();
+  const {
+    rows: [row],
+  } = await sql<ClientRow>`
+    select c.name, c.secret_hash as "secretHash",
+        coalesce(c.rotations, 0) as rotations, ${makersOfClient.makers} as makers,
+        ${scopesWithin(sql`c.scopes`, makersOfClient)} as scopes,
+        ${restrictionWithin(sql`c.restriction`, makersOfClient)} as restriction,
+        c.revoked_at is not null
+          or coalesce(least(c.expires_at, ${endOfMakers(makersOfClient)}) <= statement_timestamp(), false) as ended
+      from oauth_client c where c.tenant = ${tenant} and c.client_id = ${clientId}`.execute(db);
   if (row === undefined) return undefined;
-  return {
-    tenant,
-    clientId,
-    name: row.name,
-    secretHash: row.secret_hash,
-    scopes: row.scopes.filter(isScope),
-    revoked: row.revoked_at !== null,
-    restriction: row.restriction,
-  };
+  const { ended, ...client } = row;
+  return { ...client, tenant, clientId, scopes: row.scopes.filter(isScope), revoked: ended };
 }
 
 /** The client with the id and secret; undefined if unknown or revoked. Notes a refusal with the address. */
@@ -220,7 +329,7 @@ export async function findClientBySecret(
   return undefined;
 }
 
-/** A client's restriction has at most one part. */
+/** For a restriction of one part. */
 function shownRestriction([own]: readonly WrittenRestriction[] = []): ShownRestriction {
   if (own === undefined) return {};
   const { query, hide, actors } = own;
@@ -228,13 +337,13 @@ function shownRestriction([own]: readonly WrittenRestriction[] = []): ShownRestr
 }
 
 /** A client with a restriction gets no scope that reveals more of the tenant. */
-function refuseWiderScopes(granted: readonly Scope[]): void {
+export function refuseWiderScopes(granted: readonly Scope[], field = 'scope'): void {
   const wider = granted.find((scope) => !restrictableScopes.includes(scope));
   if (wider === undefined) return;
   throw new AnnalsError(
     'validation_violation',
-    `A client with a query, hidden paths or actors cannot have ${wider}. It can have: ${restrictableScopes.join(', ')}.`,
-    { details: [{ field: 'scope', message: `cannot have ${wider} with a query, hidden paths or actors` }] },
+    `With a query, hidden paths or actors a client or a key cannot have ${wider}. It can have: ${restrictableScopes.join(', ')}.`,
+    { details: [{ field, message: `cannot have ${wider} with a query, hidden paths or actors` }] },
   );
 }
 

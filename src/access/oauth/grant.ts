@@ -21,6 +21,7 @@ interface GrantedClient extends OAuth2Server.Client {
   tenant: string;
   clientId: string;
   scopes: Scope[];
+  rotations: number;
 }
 
 /** The client credentials grant (RFC 6749, 4.4), run by the grant library; see docs/decisions/access.md. */
@@ -37,8 +38,15 @@ export function createGrant(options: {
     async getClient(clientId, clientSecret) {
       const client = await findClientBySecret(db, clientId, clientSecret, address);
       if (client === undefined) return undefined;
-      const { tenant, scopes } = client;
-      return { id: clientId, grants: ['client_credentials'], tenant, clientId, scopes } satisfies GrantedClient;
+      const { tenant, scopes, rotations } = client;
+      return {
+        id: clientId,
+        grants: ['client_credentials'],
+        tenant,
+        clientId,
+        scopes,
+        rotations,
+      } satisfies GrantedClient;
     },
 
     // The library requires a user, even for a client that acts for itself.

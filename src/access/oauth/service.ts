@@ -25,12 +25,27 @@ const maxClients = 10_000;
 
 interface VerifiedClient {
   secretHash: Uint8Array;
-  credentials: Pick<Credentials, 'tenant' | 'clientId' | 'scopes'>;
+  client: VerifiedCredential;
+}
+
+/** A client with what its secret or token permits, as far as the client still has it. */
+interface VerifiedCredential extends Pick<Credentials, 'tenant' | 'clientId' | 'scopes'> {
+  readonly rotations: number;
+}
+
+/** Throws an AccessTokenFault if the client was revoked, or if its secret was replaced since. */
+function credentialsOf(
+  { tenant, clientId, scopes, rotations }: VerifiedCredential,
+  state: ClientState | undefined,
+): Credentials {
+  if (state === undefined || state.revoked || rotations < state.rotations) throw new AccessTokenFault('invalid');
+  const { name: clientName, restriction } = state;
+  return { tenant, clientId, clientName, scopes: scopes.filter((scope) => state.scopes.includes(scope)), restriction };
 }
 
 /**
  * Verifies clients by HTTP Basic, for senders that cannot get a token. A client verified before costs a hash and a
- * lookup in memory. A revocation takes effect as for tokens.
+ * lookup in memory. A revocation or a rotation takes effect as for tokens.
  */
 function createBasicVerifier(options: {
   db: Database;
@@ -45,18 +60,16 @@ function createBasicVerifier(options: {
   async function check(clientId: string, clientSecret: string, address: string): Promise<VerifiedClient> {
     const cached = verified.get(clientId);
     if (cached !== undefined && secretMatches(clientSecret, cached.secretHash)) return cached;
-    const { tenant, scopes } = await checkSecret({ clientId, clientSecret, address });
-    const client = { secretHash: hashClientSecret(clientSecret), credentials: { tenant, clientId, scopes } };
-    verified.set(clientId, client);
-    return client;
+    const client = await checkSecret({ clientId, clientSecret, address });
+    const entry = { secretHash: hashClientSecret(clientSecret), client };
+    verified.set(clientId, entry);
+    return entry;
   }
 
   return async (authorization, address) => {
     const { clientId, clientSecret } = readCredentials(authorization);
-    const { credentials } = await check(clientId, clientSecret, address);
-    const state = await findClientState(credentials.tenant, clientId);
-    if (state === undefined || state.revoked) throw new AccessTokenFault('invalid');
-    return { ...credentials, clientName: state.name, restriction: state.restriction };
+    const { client } = await check(clientId, clientSecret, address);
+    return credentialsOf(client, await findClientState(client.tenant, clientId));
   };
 }
 
@@ -72,7 +85,8 @@ const maxTokens = 10_000;
 
 interface VerifiedToken {
   claims: AccessTokenClaims;
-  credentials: Credentials | undefined;
+  /** Of the client's state when it was last used. */
+  known?: { readonly state: ClientState; readonly credentials: Credentials };
 }
 
 /**
@@ -94,12 +108,12 @@ function createAccessTokenVerifier(options: {
     if (claims.expiresAt <= now()) throw new AccessTokenFault('expired');
     if (!keys.holds(claims.kid)) throw new AccessTokenFault('invalid');
     const state = findClientState(claims.tenant, claims.clientId);
-    return state instanceof Promise ? state.then((found) => credentialsOf(token, found)) : credentialsOf(token, state);
+    return state instanceof Promise ? state.then((found) => confirm(token, found)) : confirm(token, state);
   }
 
   async function verify(text: string, digest: string): Promise<Credentials> {
     const claims = await readAccessToken(text, { issuer, now: now(), findKey: (kid) => keys.toVerify(kid) });
-    const token = { claims, credentials: undefined };
+    const token = { claims };
     verified.set(digest, token);
     return await admit(token);
   }
@@ -111,11 +125,11 @@ function createAccessTokenVerifier(options: {
   };
 }
 
-function credentialsOf(token: VerifiedToken, state: ClientState | undefined): Credentials {
-  if (state === undefined || state.revoked) throw new AccessTokenFault('invalid');
-  const { tenant, clientId, scopes } = token.claims;
-  token.credentials ??= { tenant, clientId, clientName: state.name, scopes, restriction: state.restriction };
-  return token.credentials;
+function confirm(token: VerifiedToken, state: ClientState | undefined): Credentials {
+  if (token.known?.state === state && token.known !== undefined) return token.known.credentials;
+  const credentials = credentialsOf(token.claims, state);
+  if (state !== undefined) token.known = { state, credentials };
+  return credentials;
 }
 
 export interface OAuthService {

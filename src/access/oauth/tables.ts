@@ -19,6 +19,14 @@ interface OAuthClientTable {
   revoked_at: Generated<Date | null>;
   /** When a person's provider and rules last confirmed the rights; null: at creation. */
   confirmed_at: Generated<Date | null>;
+  makers: Generated<string[] | null>;
+  /** The person who made it. */
+  issuer: Generated<string | null>;
+  subject: Generated<string | null>;
+  expires_at: Generated<Date | null>;
+  rotations: Generated<number | null>;
+  used_at: Generated<Date | null>;
+  used_address: Generated<string | null>;
 }
 
 interface OAuthSigningKeyTable {

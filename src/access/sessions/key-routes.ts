@@ -1,8 +1,10 @@
+import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { AnnalsError } from '../../core/errors.ts';
 import { consoleApiPath } from '../../http/browser-security.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import type { Scope } from '../../http/scopes.ts';
+import type { DatabaseTransaction } from '../../postgres/database.ts';
 import type { ConsoleKeys, Person } from './ports.ts';
 import type { Session, Sessions } from './sessions.ts';
 
@@ -39,12 +41,10 @@ export async function sessionKeyRoutes(
     const { tenant, clientId, clientName: name, person } = session;
     const permitted = keys.scopesOf(session.scopes);
     const { scopes = permitted, expiresIn = maxKeyLifetime } = request.body;
-    if (session.renews !== true) throw notWithoutRenewal();
     const requested = permitted.filter((scope) => scopes.includes(scope));
     if (requested.length === 0 || requested.length < new Set(scopes).size) throw noSuchScopes(permitted);
     const key = await sessions.write(tenant, async (transaction) => {
-      // Blocks the end of the session and the creation of other keys, which must see this key.
-      await sessions.lock(transaction, person, request);
+      await lockPerson(transaction, sessions, request);
       if ((await keys.list(transaction, tenant, person)).length >= maxKeysOfPerson) throw tooMany();
       return await keys.make(transaction, {
         tenant,
@@ -68,6 +68,20 @@ export async function sessionKeyRoutes(
   });
 }
 
+/**
+ * Blocks the end of the sessions of the request's person, and what else they make, which must see what is made now.
+ * Rejects if the session has ended, and with insufficient_permissions if it cannot be renewed.
+ */
+export async function lockPerson(
+  transaction: DatabaseTransaction,
+  sessions: Sessions,
+  request: FastifyRequest,
+): Promise<void> {
+  const { person, renews } = await ofPerson(sessions.find(request));
+  if (renews !== true) throw notWithoutRenewal();
+  await sessions.lock(transaction, person, request);
+}
+
 /** Sessions of links and client secrets belong to no person, so they cannot create keys. */
 async function ofPerson(finding: Promise<Session>): Promise<Session & { person: Person }> {
   const session = await finding;
@@ -82,7 +96,7 @@ async function ofPerson(finding: Promise<Session>): Promise<Session & { person: 
 function notWithoutRenewal(): AnnalsError {
   return new AnnalsError(
     'insufficient_permissions',
-    "Your company's provider issued no refresh token, so Annals could not tell when to end your keys. An operator can create one: annals key create.",
+    "Your company's provider issued no refresh token, so Annals could not tell when to end what you make. An operator can make keys: annals key create.",
   );
 }
 

@@ -10,7 +10,7 @@ export interface SignedInClient {
   readonly revoked: boolean;
 }
 
-type ClientState = Pick<Credentials, 'restriction'> & { readonly name: string; readonly revoked: boolean };
+type ClientState = Pick<Credentials, 'restriction' | 'scopes'> & { readonly name: string; readonly revoked: boolean };
 
 /** The clients, which belong to another module. */
 export interface ConsoleClients {
@@ -41,13 +41,15 @@ export interface ConsoleKeys {
   make(transaction: DatabaseTransaction, key: NewKeyOfPerson): Promise<object & { id: string }>;
   /** The valid ones, newest first. */
   list(db: Database, tenant: string, person: Person): Promise<readonly object[]>;
-  /** False if none was valid. `why`: not at their maker's request. */
-  revoke(
+  /** Revokes a key of the person. False if it was not valid. */
+  revoke(transaction: DatabaseTransaction, tenant: string, which: { keyId: string; person: Person }): Promise<boolean>;
+  /** Revokes the keys and the clients that a person made, by this client if it is named. Nothing without a person. */
+  revokeMadeBy(
     transaction: DatabaseTransaction,
     tenant: string,
-    which: { keyId?: string; person?: Person | undefined; clientId?: string; why?: string },
-  ): Promise<boolean>;
-  /** The latest expiry of the client's keys; undefined: it has none. */
+    which: { clientId?: string; person?: Person | undefined; why: string },
+  ): Promise<void>;
+  /** The latest expiry of the keys and clients that its person made; undefined: there are none. */
   lastOf(db: Database, tenant: string, clientId: string): Promise<Date | undefined>;
 }
 

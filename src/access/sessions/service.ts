@@ -1,7 +1,9 @@
+import type { FastifyRequest } from 'fastify';
 import type { Sealer } from '../../core/sealing.ts';
 import { basePathOf } from '../../http/base-path.ts';
 import type { ConsoleAccess } from '../../http/credentials.ts';
-import type { Database } from '../../postgres/database.ts';
+import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
+import { lockPerson } from './key-routes.ts';
 import { createOwnAddress, type OwnAddress } from './own-address.ts';
 import { ConsolePage, versionHeader } from './page.ts';
 import type { PeopleSignIn } from './people-routes.ts';
@@ -24,6 +26,8 @@ export interface Console {
   /** The folder of the built page. */
   readonly folder: string;
   readonly access: ConsoleAccess;
+  /** Locks the request's person against the end of their sessions (`lockPerson`). */
+  readonly lockPerson: (transaction: DatabaseTransaction, request: FastifyRequest) => Promise<void>;
   readonly isOwnOrigin: OwnAddress['isOwnOrigin'];
   /** Undefined: no sign-in with a company's account. */
   readonly people: PeopleSignIn | undefined;
@@ -108,6 +112,7 @@ export function createConsole(options: {
     }),
     baseUrl,
     now,
+    lockPerson: (transaction, request) => lockPerson(transaction, sessions, request),
     access: {
       faultOfOrigin,
       verify: (request) => sessions.find(request),

@@ -146,7 +146,10 @@ export class Sessions {
     if (session.unseen) noteSeen(this.#db, tenant, session.secretHash, callerOf(request)).catch(this.#onNotNoted);
     const id = sessionIdOf(session.secretHash);
     const { name: clientName, restriction } = client;
-    const found = { id, tenant, clientId, clientName, scopes: scopes.filter(isScope), restriction, expiresAt };
+    const granted = scopes.filter(isScope);
+    // The rules keep the scopes of a person's session; a client may have been narrowed since.
+    const left = tenants === null ? granted.filter((scope) => client.scopes.includes(scope)) : granted;
+    const found = { id, tenant, clientId, clientName, scopes: left, restriction, expiresAt };
     return tenants === null ? found : { ...found, tenants, renews, person: personOf(session) };
   }
 
@@ -266,7 +269,8 @@ export class Sessions {
     const event = { tenant, clientId, person, caller, session, ...eventOf(why, by) };
     if (!forKeys) await this.#noteAccess(transaction, event);
     const whyKeysEnd = by === undefined ? why : 'session';
-    if (whyKeysEnd !== undefined) await this.#keys.revoke(transaction, tenant, { clientId, person, why: whyKeysEnd });
+    if (whyKeysEnd !== undefined)
+      await this.#keys.revokeMadeBy(transaction, tenant, { clientId, person, why: whyKeysEnd });
     if (await this.#keepForKeys(transaction, tenant, { secretHash, clientId, signsOut })) return ended;
     await deleteSession(transaction, tenant, secretHash);
     if (byLink) await this.#clients.remove(transaction, tenant, clientId);
@@ -286,7 +290,7 @@ export class Sessions {
     return await this.write(tenant, async (transaction) => {
       let ended = 0;
       const locked = await lockSessionsOf(transaction, tenant, person);
-      await this.#keys.revoke(transaction, tenant, { person, why: 'session' });
+      await this.#keys.revokeMadeBy(transaction, tenant, { person, why: 'session' });
       for (const secretHash of locked) {
         const session = await this.end(transaction, tenant, secretHash, { by });
         if (session?.forKeys === false) ended += 1;

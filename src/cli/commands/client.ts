@@ -2,13 +2,22 @@ import { createClient, listClients, revokeClient } from '../../access/oauth/clie
 import { OperatorError } from '../../core/errors.ts';
 import { onlyOperand, parseCommand, runAction } from '../arguments.ts';
 import type { Command, CommandIo } from '../command.ts';
-import { credentialOf, credentialOptions, listOfTenant } from '../credential-commands.ts';
+import {
+  credentialOf,
+  credentialOptions,
+  listOfTenant,
+  narrowCredential,
+  rotateCredential,
+} from '../credential-commands.ts';
 import { withInterruptibleDatabase } from '../with-database.ts';
 
 export const command: Command = {
   help: `Usage: annals client create --tenant T --scope "A B" [--name N] [--query Q] [--hide PATHS]
-                            [--actors none|names|all]
+                            [--actors none|names|all] [--expires P90D]
        annals client list --tenant T
+       annals client narrow CLIENT_ID [--scope "A B"] [--query Q] [--hide PATHS]
+                            [--actors none|names|all] [--expires P90D]
+       annals client rotate CLIENT_ID
        annals client revoke CLIENT_ID
 
 create prints one JSON object with the client's id and secret. The secret is shown once;
@@ -17,7 +26,13 @@ Annals stores only its hash. The name is the actor of its changes; default: the 
 commas) masks the values at these paths. Such a client sees the names of actors (--actors
 names); with --actors all also their ids, on whose behalf they acted and correlation ids,
 with none not even the names. It can only have the scopes changelog.changelog_read and
-changelog.viewer_issue. list prints a JSON array, without secrets. The tokens of a revoked client stop working within 5 seconds, in every process.
+changelog.viewer_issue. --expires is an ISO 8601 duration; without it the client does not
+expire. list prints a JSON array, without secrets, with the last use and who made the client.
+
+narrow only removes rights: --scope names the scopes that stay, --query and --hide are added
+to those that there are. rotate prints a new secret; the old one and its tokens stop working.
+revoke ends the client, and all that it made over HTTP. Each takes effect within 5 seconds,
+in every process.
 
 Example:
   annals client create --tenant acme --scope "changelog.changelog_read" --name "Jane Doe"
@@ -27,6 +42,8 @@ Example:
   run: runAction('client', {
     create,
     list: (args, io) => listOfTenant('client list', args, io, listClients),
+    narrow: (args, io) => narrowCredential('client', args, io),
+    rotate: (args, io) => rotateCredential('client', args, io),
     revoke,
   }),
 };

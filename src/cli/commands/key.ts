@@ -1,9 +1,17 @@
-import { createKey, listKeys, maxKeyRate, revokeKey } from '../../access/keys/key-store.ts';
-import { durationPattern, millisecondsOf } from '../../core/duration.ts';
+import { createKey, listKeys, revokeKey } from '../../access/keys/key-store.ts';
 import { OperatorError } from '../../core/errors.ts';
 import { onlyOperand, parseCommand, runAction } from '../arguments.ts';
 import { type Command, type CommandIo, UsageError } from '../command.ts';
-import { credentialOf, credentialOptions, listOfTenant, namesOf } from '../credential-commands.ts';
+import {
+  credentialOf,
+  credentialOptions,
+  keyOptions,
+  listOfTenant,
+  namesOf,
+  narrowCredential,
+  rateOf,
+  rotateCredential,
+} from '../credential-commands.ts';
 import { withInterruptibleDatabase } from '../with-database.ts';
 
 export const command: Command = {
@@ -11,6 +19,9 @@ export const command: Command = {
                          [--actors none|names|all] [--models M] [--rate N]
                          [--expires P90D] [--name N]
        annals key list --tenant T
+       annals key narrow --tenant T KEY_ID [--scope S] [--query Q] [--hide PATHS]
+                         [--actors none|names|all] [--models M] [--rate N] [--expires P90D]
+       annals key rotate --tenant T KEY_ID
        annals key revoke --tenant T KEY_ID
 
 A key is for programs that cannot renew tokens. It is a bearer token for /mcp/T with the scope
@@ -20,24 +31,28 @@ hash of its secret. --query, --hide and --actors limit what it sees, as for clie
 with any of them cannot call models. --models limits it to these:
 "openai/gpt-5 anthropic/claude-sonnet-4-5". --rate limits it to N requests a second over all
 processes; more get 429. --expires is an ISO 8601 duration; without it the key does not
-expire. list prints a JSON array, with the time of the last use. A revoked key stops working
-within 5 seconds, in every process.
+expire. list prints a JSON array, with the last use and who made the key.
+
+narrow only removes rights: --scope and --models name those that stay, --query and --hide are
+added to those that there are. rotate prints a new key of the same id; the old one stops
+working. Each, and revoke, takes effect within 5 seconds, in every process.
 
 Example:
   annals key create --tenant acme --scope changelog.changelog_read --expires P90D --name "Claude of Jane"`,
 
-  run: runAction('key', { create, list: (args, io) => listOfTenant('key list', args, io, listKeys), revoke }),
+  run: runAction('key', {
+    create,
+    list: (args, io) => listOfTenant('key list', args, io, listKeys),
+    narrow: (args, io) => narrowCredential('key', args, io),
+    rotate: (args, io) => rotateCredential('key', args, io),
+    revoke,
+  }),
 };
 
 async function create(args: string[], io: CommandIo): Promise<number> {
   const { values } = parseCommand('key create', {
     args,
-    options: {
-      ...credentialOptions,
-      models: { type: 'string' },
-      rate: { type: 'string' },
-      expires: { type: 'string' },
-    },
+    options: { ...credentialOptions, ...keyOptions },
   });
   const { scope, ...credential } = credentialOf('key create', values);
   const scopes = scope.split(' ').filter((text) => text !== '');
@@ -46,24 +61,9 @@ async function create(args: string[], io: CommandIo): Promise<number> {
     scopes,
     models: namesOf(values.models),
     rate: rateOf(values.rate),
-    lifetime: lifetimeOf(values.expires),
   };
   io.answer(JSON.stringify(await withInterruptibleDatabase(io, ({ db }) => createKey(db, description))));
   return 0;
-}
-
-function lifetimeOf(expires: string | undefined): number | undefined {
-  if (expires === undefined) return undefined;
-  const lifetime = new RegExp(durationPattern).test(expires) ? millisecondsOf(expires) : 0;
-  if (lifetime === 0)
-    throw new UsageError('--expires must be an ISO 8601 duration in weeks, or in days and time: P90D, PT12H');
-  return lifetime;
-}
-
-function rateOf(rate: string | undefined): number | undefined {
-  if (rate === undefined) return undefined;
-  if (/^\d{1,6}$/.test(rate) && Number(rate) >= 1) return Number(rate);
-  throw new UsageError(`--rate must be a whole number of requests a second: 1 to ${maxKeyRate}`);
 }
 
 async function revoke(args: string[], io: CommandIo): Promise<number> {

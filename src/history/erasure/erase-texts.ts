@@ -114,6 +114,7 @@ const personColumns: ReadonlySet<string> = new Set([
   'access_key.subject',
   'call_record.client',
   'call_record.end_user',
+  'oauth_client.subject',
 ]);
 
 async function eraseInTable(

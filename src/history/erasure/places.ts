@@ -49,6 +49,7 @@ export const places: Readonly<Record<string, PlacesOfTable>> = {
     issuer: ['none', 'the address of an OpenID provider'],
     subject: ['text', 'what a provider knows a person by'],
     made_by: ['none', 'the id of a client'],
+    used_address: ['with', 'the network address of a program'],
   },
   agent: {
     tenant,
@@ -330,6 +331,10 @@ export const places: Readonly<Record<string, PlacesOfTable>> = {
     scopes: ['none', 'scopes'],
     secret_hash: secret,
     restriction: ['text', 'a query'],
+    makers: ['none', 'ids of clients'],
+    issuer: ['none', 'the address of an OpenID provider'],
+    subject: ['text', 'what a provider knows a person by'],
+    used_address: ['with', 'the network address of a program'],
   },
   oauth_signing_key: { kid: made, sealed_key: secret },
   proof_leaf: {

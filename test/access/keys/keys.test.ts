@@ -88,7 +88,7 @@ test('nothing else accepts a key: no operation, no token endpoint, no Basic, no 
 });
 
 test('a key that is revoked or has expired stops; revoking again is no error', async () => {
-  const { key, id } = await createKey(server.context.db, { tenant: 'acme', scopes, lifetime: 60_000 });
+  const { key, id } = await createKey(server.context.db, { tenant: 'acme', scopes, expiry: 60_000 });
   expect(await callMcp(key)).toBe(200);
   passed = 61_000;
   expect(await callMcp(key)).toBe(401);

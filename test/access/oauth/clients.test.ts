@@ -107,8 +107,11 @@ test('the list has the clients of the tenant alone, with dates and without secre
       tenant: 'empty',
       scope,
       name: 'mine',
+      state: 'revoked',
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      expiresAt: null,
       revokedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      usedAt: null,
     },
   ]);
 });

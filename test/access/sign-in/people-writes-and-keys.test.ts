@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { sql } from 'kysely';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { maxUnconfirmed } from '../../../src/access/keys/key-store.ts';
 import { readKey } from '../../../src/access/keys/key-text.ts';
 import { revokeClient } from '../../../src/access/oauth/clients.ts';
+import { maxUnconfirmed } from '../../../src/access/oauth/makers.ts';
 import { maxKeyLifetime, maxKeysOfPerson } from '../../../src/access/sessions/key-routes.ts';
 import { createLink, linkLifetime } from '../../../src/access/sessions/links.ts';
 import { checksEvery } from '../../../src/access/sessions/people-sessions.ts';
@@ -93,6 +93,16 @@ const writes = (made: string): readonly Step[] => [
 /** Operations that write no document and record nothing. */
 const recordNothing = [
   ...['chat', 'chatAsync', 'chatStream', 'createCompletion', 'createJob', 'createViewerToken'],
+  ...[
+    'createClient',
+    'narrowClient',
+    'rotateClient',
+    'deleteClient',
+    'createKey',
+    'narrowKey',
+    'rotateKey',
+    'deleteKey',
+  ],
   // It records what Annals finds, under the name of Annals.
   'readMcpTools',
   ...['deleteJob', 'deleteParkedChanges', 'deleteSession', 'endSessions'],

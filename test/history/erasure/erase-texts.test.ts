@@ -111,7 +111,7 @@ test('a canary in each searched column is gone, rows deleted as a whole too, and
   expect((await dumpOf(tenant)).filter((row) => /canary/i.test(row))).toEqual([]);
   expect(rows).toMatchObject({
     change_rejected: expect.any(Number),
-    oauth_client: 2,
+    oauth_client: 3,
     saved_view: 2,
     mail: 3,
     job_chunk: 1,
