@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
-import { AnnalsError } from '../../core/errors.ts';
+import { AnnalsError, invalidField } from '../../core/errors.ts';
+import { isStorable } from '../../core/storable-text.ts';
 import { TenantName } from '../../http/chosen-id.ts';
 import { type Credentials, callerOf } from '../../http/credentials.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
@@ -129,9 +130,11 @@ export async function sessionListRoutes(
         response: { 200: json(EndedSessions, { description: 'They ended. A person without sessions is no error.' }) },
       },
     },
-    async (request) => ({
-      ended: await sessions.endAllOf(request.params.tenant, request.body, enderOf(request)),
-    }),
+    async (request) => {
+      const unstorable = Object.entries(request.body).find(([, text]) => !isStorable(text));
+      if (unstorable !== undefined) throw invalidField(unstorable[0], 'must not have NUL or a lone surrogate');
+      return { ended: await sessions.endAllOf(request.params.tenant, request.body, enderOf(request)) };
+    },
   );
 }
 

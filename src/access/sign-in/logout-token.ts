@@ -1,4 +1,5 @@
 import * as jose from 'jose';
+import { isStorable } from '../../core/storable-text.ts';
 
 /** What an OpenID provider ended: a session of its own, or all sessions of a subject. */
 export interface ProviderLogout {
@@ -74,7 +75,8 @@ function faultOfClaims(claims: JsonObject, { clientId, now }: { clientId: string
   if (!isObject(events) || !isObject(events[eventName])) return 'events must have the event of a back-channel logout';
   if (claims.nonce !== undefined) return 'nonce must be missing';
   if (sub === undefined && sid === undefined) return 'sub and sid are missing';
-  const isText = (value: unknown) => value === undefined || (typeof value === 'string' && value !== '');
+  const isText = (value: unknown) =>
+    value === undefined || (typeof value === 'string' && value !== '' && isStorable(value));
   return isText(sub) && isText(sid) ? undefined : 'sub and sid must be texts';
 }
 

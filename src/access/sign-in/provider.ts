@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createLocalJWKSet, type JSONWebKeySet } from 'jose';
 import * as oidc from 'openid-client';
+import { isStorable } from '../../core/storable-text.ts';
 import { type LogoutKeys, type ProviderLogout, readLogoutToken } from './logout-token.ts';
 import type { Claims } from './rules.ts';
 
@@ -272,7 +273,7 @@ async function fetchAndNoteReplacement(url: string, options: oidc.CustomFetchOpt
 
 function sidOf(signed: Claims | undefined): string | undefined {
   const { sid } = signed ?? {};
-  return typeof sid === 'string' && sid !== '' ? sid : undefined;
+  return typeof sid === 'string' && sid !== '' && isStorable(sid) ? sid : undefined;
 }
 
 function isInvalidGrant(error: unknown): boolean {

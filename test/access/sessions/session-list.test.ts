@@ -287,6 +287,7 @@ describe('ending a session', () => {
     [{ subject: 'u-1' }, 'issuer'],
     [{ issuer: 'https://login.example', subject: '' }, 'subject'],
     [{ issuer: 'https://login.example', subject: 'u-1', name: 'x' }, 'name'],
+    [{ issuer: 'https://login.example', subject: 'u\u0000' }, 'subject'],
   ])('of all of a person names what is wrong: %j', async (person, field) => {
     const { status, body } = await endAll(person);
     expect([status, JSON.stringify(body)]).toEqual([400, expect.stringContaining(field)]);

@@ -115,6 +115,7 @@ describe('a logout token', () => {
     ],
     ['without jti', (sid) => provider.logoutToken({ sid, jti: undefined }), 'jti is missing'],
     ['of nobody', () => provider.logoutToken({}), 'sub and sid are missing'],
+    ['whose sub cannot be stored', () => provider.logoutToken({ sub: 'u\u0000' }), 'sub and sid must be texts'],
     ['whose sid is a number', () => provider.logoutToken({ sid: 1, sub: 'u-1' }), 'sub and sid must be texts'],
     [
       'without a signature',
