@@ -6,6 +6,8 @@ import { errorOfResponse, withinLimit } from './failure.ts';
 
 /** Who is signed in, as the service says. */
 export interface Session {
+  /** As the list of sessions has it. */
+  readonly id: string;
   readonly tenant: string;
   /** The client's id. */
   readonly client: string;
@@ -134,6 +136,13 @@ export async function sessionFetch(input: RequestInfo | URL, init: RequestInit =
     session.value = undefined;
   }
   return await withinLimit(response);
+}
+
+/** As `sessionFetch`. Throws ApiError where the service refuses. */
+export async function sessionAnswer(input: string, init: RequestInit = {}): Promise<Response> {
+  const response = await sessionFetch(input, init);
+  if (!response.ok) throw await errorOfResponse(response);
+  return response;
 }
 
 /** Whether the history is sealed now. The first checkpoint may have come after the page. */

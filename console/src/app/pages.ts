@@ -69,7 +69,10 @@ export const pages: readonly Page[] = [
     views: async () => (await import('../data/data-page.tsx')).dataViews,
   }),
   page('security', 'Security', 'security', {
-    scopes: ['changelog.access_read', 'changelog.proof_read'],
+    scopes: [
+      ...['changelog.access_read', 'changelog.proof_read'],
+      ...['access.credential_view', 'access.credential_manage'],
+    ],
     load: async () => (await import('../security/security-page.tsx')).SecurityPage,
     views: async () => (await import('../security/security-page.tsx')).securityViews,
   }),

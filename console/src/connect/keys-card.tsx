@@ -1,8 +1,7 @@
 import { useState } from 'preact/hooks';
 import { apiUrl } from '../api/connection.ts';
-import { errorOfResponse } from '../api/failure.ts';
 import { useRequest } from '../api/requests.ts';
-import { sessionFetch } from '../api/session.ts';
+import { sessionAnswer } from '../api/session.ts';
 import { Button, useWork } from '../components/buttons.tsx';
 import { SelectField } from '../components/forms.tsx';
 import { ConfirmButton } from '../components/overlays.tsx';
@@ -115,26 +114,20 @@ export interface MadeKey extends OwnKey {
 const url = `${apiUrl}/session/keys`;
 
 async function listOwnKeys(signal: AbortSignal): Promise<readonly OwnKey[]> {
-  const { keys } = (await (await answered(sessionFetch(url, { signal }))).json()) as { keys: readonly OwnKey[] };
+  const { keys } = (await (await sessionAnswer(url, { signal })).json()) as { keys: readonly OwnKey[] };
   return keys;
 }
 
 /** Makes a key that is good for so many days. */
 async function makeOwnKey(days: number): Promise<MadeKey> {
-  const sent = sessionFetch(url, {
+  const answer = await sessionAnswer(url, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ scopes: ['changelog.changelog_read'], expiresIn: days * 86_400 }),
   });
-  return (await (await answered(sent)).json()) as MadeKey;
+  return (await answer.json()) as MadeKey;
 }
 
 async function revokeOwnKey(id: string): Promise<void> {
-  await answered(sessionFetch(`${url}/${id}`, { method: 'DELETE' }));
-}
-
-async function answered(sent: Promise<Response>): Promise<Response> {
-  const response = await sent;
-  if (!response.ok) throw await errorOfResponse(response);
-  return response;
+  await sessionAnswer(`${url}/${id}`, { method: 'DELETE' });
 }

@@ -1,6 +1,7 @@
 import type { Access } from '@annals/client';
 import { quoted } from '../../../src/query/written.ts';
 import { annals } from '../api/annals.ts';
+import { signsInPeople } from '../api/session.ts';
 import { bytesText, counted } from '../components/numbers.ts';
 import { TabbedViews, type View } from '../components/page.tsx';
 import { later } from '../components/states.tsx';
@@ -10,9 +11,15 @@ import { ListPage, useList } from '../lists/list-page.tsx';
 import { programText } from './program-text.ts';
 
 const ProofView = later(async () => (await import('./proof-view.tsx')).ProofView);
+const SessionsView = later(async () => (await import('./sessions-view.tsx')).SessionsView);
+const SignInView = later(async () => (await import('./sign-in-view.tsx')).SignInView);
+
+const viewing = ['access.credential_view', 'access.credential_manage'] as const;
 
 export const securityViews: readonly View[] = [
   { path: 'security/accesses', tab: 'Accesses', scopes: ['changelog.access_read'], Content: AccessesView },
+  { path: 'security/sessions', tab: 'Sessions', scopes: viewing, Content: SessionsView },
+  ...(signsInPeople ? [{ path: 'security/sign-in', tab: 'Sign-in', scopes: viewing, Content: SignInView }] : []),
   { path: 'security/proof', tab: 'Proof', scopes: ['changelog.proof_read'], Content: ProofView },
 ];
 

@@ -2,6 +2,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import type { NewClient } from '../../../src/access/oauth/clients.ts';
 import type { TestServer } from '../../../test/support/server/server.ts';
 import { type CertifiedProvider, startCertifiedProvider } from '../../../test/support/vendor/certified-provider.ts';
 import { startBehindProxy } from '../support/behind-proxy.ts';
@@ -111,6 +112,78 @@ export function companyAccountTests(the: () => ConsoleUnderTest): void {
     }
   });
 
+  test('who may sees who is signed in, ends sessions, and tests the sign-in', async () => {
+    const { server, tenant, open, checkAccessibility } = the();
+    const { provider, url } = await belowPath();
+    const batch = await server.createClient(tenant, { name: `Batch ${Date.now()}` });
+    const ofBatch = await signedInAs(url, batch);
+    const page = await open(`security/sessions?tenant=${tenant}`, {
+      signedOut: true,
+      statuses: [401],
+      baseUrl: url,
+      others: [provider.issuer, 'https://fonts.googleapis.com'],
+    });
+    try {
+      await page.route(/^https:/, (route) => route.fulfill({ body: '' }));
+      await page.getByRole('link', { name: "Sign in with your company's account" }).click();
+      await page.getByPlaceholder('Enter any login').fill('Keeper');
+      await page.getByPlaceholder('and password').fill('any');
+      await page.getByRole('button', { name: 'Sign-in' }).click();
+      await page.getByRole('button', { name: 'Continue' }).click();
+      await page.getByRole('heading', { name: 'Sessions and people' }).waitFor();
+      const own = page.getByRole('row').filter({ hasText: 'Keeper' });
+      await expect.poll(() => own.textContent()).toMatch(/Keeper \(this session\)Chrome \d+, Linux/);
+      await checkAccessibility(page);
+      await page.setViewportSize({ width: 390, height: 800 });
+      expect(await sidewaysRoom(page)).toBe(0);
+
+      // By the keyboard alone.
+      await page.getByRole('button', { name: `End the session of ${batch.name}` }).focus();
+      await page.keyboard.press('Enter');
+      await page.getByRole('dialog', { name: 'End this session?' }).waitFor();
+      await checkAccessibility(page);
+      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      expect(await ofBatch()).toBe(200);
+      await page.keyboard.press('Enter');
+      await page.getByRole('dialog').getByRole('button', { name: 'End it' }).press('Enter');
+      await expect.poll(() => page.getByText(batch.name).count()).toBe(0);
+      expect(await ofBatch()).toBe(401);
+
+      await page.getByRole('link', { name: 'Sign-in', exact: true }).click();
+      await page.getByRole('heading', { name: 'Rules of this tenant' }).waitFor();
+      await page.getByText('Who has sub with Keeper gets access.credential_manage').waitFor();
+      await page.getByText(`${url}/console/oidc/backchannel-logout`).waitFor();
+      await page.getByRole('button', { name: 'Test the sign-in' }).click();
+      await page.getByText('This account signs in.').waitFor();
+      await expect.poll(() => page.url()).toBe(`${url}/console/security/sign-in`);
+      await page.getByText('It counts.').waitFor();
+      await page.getByRole('row').filter({ hasText: 'groups' }).getByText('["auditors"]').waitFor();
+      await checkAccessibility(page);
+      expect(await sidewaysRoom(page)).toBe(0);
+
+      await page.setViewportSize({ width: 1280, height: 860 });
+      await page.getByRole('link', { name: 'Sessions', exact: true }).click();
+      await page.getByRole('button', { name: 'End all sessions of Keeper' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'End all' }).click();
+      await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    } finally {
+      await page.close();
+    }
+  });
+
+  test('sessions and the sign-in are shown to who has a scope for them, and no button to who may only look', async () => {
+    const { open } = the();
+    const without = await open('security/sessions', { scope: 'changelog.access_read changelog.proof_read' });
+    await without.getByText('There is no such page').waitFor();
+    expect(await without.getByRole('link', { name: 'Sessions' }).count()).toBe(0);
+    const viewer = await open('security/sessions', { scope: 'access.credential_view' });
+    await viewer.getByText('(this session)').waitFor();
+    expect(await viewer.getByRole('button', { name: /^End/ }).count()).toBe(0);
+    // No one signs in with an account here.
+    expect(await viewer.getByRole('link', { name: 'Sign-in' }).count()).toBe(0);
+  });
+
   test('with a client one signs in as well, and the links of the views lead to others below the path', async () => {
     const { server, tenant, open } = the();
     const { clientId, clientSecret } = await server.createClient(tenant);
@@ -130,12 +203,33 @@ export function companyAccountTests(the: () => ConsoleUnderTest): void {
   });
 }
 
+/** Signs in with the client's secret. Returns the status of a request by that session. */
+async function signedInAs(
+  url: string,
+  { clientId, clientSecret }: Pick<NewClient, 'clientId' | 'clientSecret'>,
+): Promise<() => Promise<number>> {
+  const headers = { origin: new URL(url).origin, 'content-type': 'application/json' };
+  const body = JSON.stringify({ clientId, clientSecret });
+  const begun = await fetch(`${url}/console/api/session`, { method: 'POST', headers, body });
+  const [cookie = ''] = (begun.headers.getSetCookie()[0] ?? '').split(';');
+  return async () => {
+    const answer = await fetch(`${url}/console/api/session`, { headers: { cookie } });
+    await answer.body?.cancel();
+    return answer.status;
+  };
+}
+
 async function startBelowPath(server: TestServer, tenants: readonly string[]): Promise<ServiceBelowPath> {
   for (const tenant of tenants) await server.createTenant(tenant);
   const provider = await startCertifiedProvider(['auditors']);
   const rulesFile = join(tmpdir(), `annals-rules-${process.pid}.json`);
   const rule = { claims: { groups: 'auditors' }, tenants, scopes: ['changelog.changelog_read'] };
-  await writeFile(rulesFile, JSON.stringify({ rules: [rule] }));
+  const ofKeeper = {
+    claims: { sub: 'Keeper' },
+    tenants,
+    scopes: ['access.credential_manage', 'changelog.changelog_read'],
+  };
+  await writeFile(rulesFile, JSON.stringify({ rules: [ofKeeper, rule] }));
   const annals = await startBehindProxy(server, '/tools/annals', {
     ANNALS_OIDC_ISSUER: provider.issuer,
     ANNALS_OIDC_CLIENT_ID: provider.clientId,
