@@ -52,14 +52,17 @@ export class NoResponse extends Error {
   readonly reason: 'timeout' | 'upgrade' | 'closed';
   /** The address of the peer; undefined: no connection was made. */
   readonly peer: string | undefined;
+  /** The address with which no TLS could be agreed on, where that was the reason. */
+  readonly insecurePeer: string | undefined;
   /** The request was sent on an idle connection, which the peer may close at any moment. */
   readonly isReused: boolean;
 
-  constructor(reason: NoResponse['reason'], { peer, isReused = false, cause }: Partial<NoResponse> = {}) {
+  constructor(reason: NoResponse['reason'], { peer, insecurePeer, isReused = false, cause }: Partial<NoResponse> = {}) {
     super('no response', { cause });
     this.name = 'NoResponse';
     this.reason = reason;
     this.peer = peer;
+    this.insecurePeer = insecurePeer;
     this.isReused = isReused;
   }
 }
@@ -109,10 +112,21 @@ export class HttpClient {
     const release = () => signal?.removeEventListener('abort', abort);
     signal?.addEventListener('abort', abort, { once: true });
     let peer: string | undefined;
+    let insecurePeer: string | undefined;
+    if (url.protocol === 'https:') {
+      request.once('socket', (socket) => socket.once('connect', () => (insecurePeer = socket.remoteAddress)));
+    }
     try {
       return await new Promise<OpenResponse>((resolve, reject) => {
         const fail = (reason: NoResponse['reason'], cause?: unknown) =>
-          reject(new NoResponse(reason, { peer, isReused: request.reusedSocket, cause }));
+          reject(
+            new NoResponse(reason, {
+              peer,
+              insecurePeer: peer === undefined ? insecurePeer : undefined,
+              isReused: request.reusedSocket,
+              cause,
+            }),
+          );
         request.once('response', (response) => resolve({ response, peer: peer ?? '', release }));
         // The listener stays: a request that is destroyed after its response has begun may fail again.
         request.on('error', (error) => fail('closed', error));
@@ -164,7 +178,7 @@ export class HttpClient {
       return { status, headers, peer, body, cut: cut === 'connection' && isLate ? 'time' : cut };
     } catch (error) {
       if (!(error instanceof NoResponse)) throw error;
-      if (isLate) throw new NoResponse('timeout', { peer: error.peer, cause: error });
+      if (isLate) throw new NoResponse('timeout', { peer: error.peer, insecurePeer: error.insecurePeer, cause: error });
       const left = time - (performance.now() - startedAt);
       if (error.reason !== 'closed' || !error.isReused || stop.aborted || left <= 0) throw error;
       return await this.send(url, request, { time: left, bytes });

@@ -295,6 +295,7 @@ getLog get /changelog/{tenant}/log
 getProof get /changelog/{tenant}/log/proof
 getReadiness get /health/ready
 getRequestLog get /ai-service/{tenant}/agentic/logs/requests/{id}
+getSentRequest get /changelog/{tenant}/subscriptions/{id}/attempts/{attempt}/request
 getSession get /access/{tenant}/sessions/{id}
 getSessionLog get /ai-service/{tenant}/agentic/logs/sessions/{id}
 getSubscription get /changelog/{tenant}/subscriptions/{id}

@@ -118,6 +118,7 @@ export type SubscriptionCreated = Schemas['SubscriptionCreated'];
 export type SubscriptionPreview = Schemas['SubscriptionPreview'];
 /** A new key for signatures, which is shown once. */
 export type RotatedKey = Schemas['RotatedKey'];
+export type SentRequest = Schemas['SentRequest'];
 /** An attempt to deliver. */
 export type DeliveryAttempt = Schemas['DeliveryAttemptItem'];
 /** How a target took a sample. */

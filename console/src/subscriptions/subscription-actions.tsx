@@ -4,16 +4,15 @@ import { annals } from '../api/annals.ts';
 import { useRequest } from '../api/requests.ts';
 import { Button, CopyButton, WorkButton } from '../components/buttons.tsx';
 import { TextField } from '../components/forms.tsx';
-import { counted, countText } from '../components/numbers.ts';
+import { counted } from '../components/numbers.ts';
 import { ConfirmButton, Dialog, DialogButton } from '../components/overlays.tsx';
-import { Fact } from '../components/page.tsx';
 import { FailureBox, Progress } from '../components/states.tsx';
-import { Name } from '../components/text.tsx';
 import { momentOf, momentText, startOfDay, zoneName } from '../components/times.ts';
 import { tell } from '../components/toasts.ts';
 import { navigate } from '../router/router.tsx';
-import { mayChange, mayManage, OutcomeBadge } from './subscription-state.tsx';
-import { targetOf } from './target-fields.ts';
+import { ResultFacts, SentRequestView } from './attempts-list.tsx';
+import { mayChange, mayManage } from './subscription-state.tsx';
+import { type TargetType, targetOf } from './target-fields.ts';
 
 interface SubscriptionProps {
   readonly subscription: Subscription;
@@ -33,7 +32,10 @@ export function SubscriptionActions({ subscription, onChanged }: SubscriptionPro
   };
   return (
     <>
-      <DialogButton icon="send" dialog={(close) => <TestDialog id={id} onClose={close} onTested={onChanged} />}>
+      <DialogButton
+        icon="send"
+        dialog={(close) => <TestDialog id={id} type={type} onClose={close} onTested={onChanged} />}
+      >
         Test
       </DialogButton>
       {state === 'active' || state === 'retrying' ? (
@@ -141,8 +143,15 @@ export function SecretDialog({ shown: { secret, publicKey }, note, onClose }: Se
   );
 }
 
-/** Sends a sample, and shows what the target answered. */
-function TestDialog({ id, onClose, onTested }: { id: string; onClose: () => void; onTested: () => void }) {
+interface TestDialogProps {
+  readonly id: string;
+  readonly type: TargetType;
+  readonly onClose: () => void;
+  readonly onTested: () => void;
+}
+
+/** Sends a sample, and shows what was sent and what the target answered. */
+function TestDialog({ id, type, onClose, onTested }: TestDialogProps) {
   const { value, error, isLoading, reload } = useRequest(`test ${id}`, (signal) =>
     annals().subscriptions.test(id, { signal, maxRetries: 0 }),
   );
@@ -169,21 +178,14 @@ function TestDialog({ id, onClose, onTested }: { id: string; onClose: () => void
       {isLoading ? (
         <Progress share={undefined} label="The sample is sent" />
       ) : value === undefined ? undefined : (
-        <dl class="facts">
-          <Fact label="Outcome">
-            <OutcomeBadge outcome={value.outcome} />{' '}
-            {value.error === undefined ? undefined : <Name text={value.error} />}
-          </Fact>
-          <Fact label="Status" class="number">
-            {value.status}
-          </Fact>
-          <Fact label="Took" class="number">
-            {value.duration === undefined ? undefined : `${countText(value.duration)} ms`}
-          </Fact>
-          <Fact label="Answer">
-            {value.answer === undefined || value.answer === '' ? undefined : <Name as="code" text={value.answer} />}
-          </Fact>
-        </dl>
+        <>
+          <dl class="facts">
+            <ResultFacts type={type} result={value} />
+          </dl>
+          {value.request === undefined ? undefined : (
+            <SentRequestView sent={value.request} note="A sample. Secrets and the signature are masked." />
+          )}
+        </>
       )}
     </Dialog>
   );

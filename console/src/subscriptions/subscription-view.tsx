@@ -57,7 +57,7 @@ export function SubscriptionView() {
         </Card>
       </div>
       {readsHistory() ? <PreviewCard subscription={subscription} /> : undefined}
-      <AttemptsList id={id} />
+      <AttemptsList subscription={subscription} />
     </div>
   );
 }

@@ -130,11 +130,25 @@ export function subscriptionTests(the: () => ConsoleUnderTest): void {
     await page.getByRole('link', { name: 'Letters' }).click();
     await page.getByRole('heading', { name: 'Letters' }).waitFor();
     await page.locator('tbody').getByText('delivered', { exact: true }).waitFor();
+    // What was sent is rebuilt, and why the answer is not kept is said.
+    await page.getByRole('button', { name: 'Details of attempt 1' }).click();
+    const sent = page.getByRole('region', { name: 'The request' });
+    await expect.poll(() => sent.textContent()).toMatch(/POST http.*webhook-signature: \*+.*"entity":"letter"/s);
+    await page.getByRole('dialog').getByText('Not kept: the target is in a private network').waitFor();
+    expect(await sidewaysRoom(page)).toBe(0);
+    await checkAccessibility(page, 'dialog');
+    await page.keyboard.press('Escape');
     receiver.answer = (_received, response) => void response.writeHead(500).end('out of paper');
     await page.getByRole('button', { name: 'Test', exact: true }).click();
     await page.getByRole('dialog').getByText('failed', { exact: true }).waitFor();
+    await page.getByRole('dialog').getByText('The target answered 500.').waitFor();
+    await page.getByRole('dialog').getByText('The target failed. Look into its log.').waitFor();
+    await expect.poll(() => sent.textContent()).toContain('"test":true');
+    await checkAccessibility(page, 'dialog');
     await page.keyboard.press('Escape');
-    await page.locator('tbody').getByText('failed', { exact: true }).waitFor();
+    const row = page.locator('tbody tr').filter({ hasText: 'failed' });
+    await row.getByText('The target answered 500.').waitFor();
+    await row.getByText('test', { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Show what matched' }).click();
     await page.getByText('1 change of the last 24 hours').waitFor();
     expect(await sidewaysRoom(page)).toBe(0);
@@ -158,6 +172,10 @@ export function subscriptionTests(the: () => ConsoleUnderTest): void {
     // Who only reads changes nothing, and who may not read the history sees none of it.
     const reader = await open(`subscriptions/one?id=${id}`, { scope: 'changelog.subscription_read' });
     await reader.getByRole('heading', { name: 'Letters' }).waitFor();
+    await reader.getByRole('button', { name: 'Details of attempt 1' }).click();
+    await reader.getByRole('dialog').getByText('delivered', { exact: true }).waitFor();
+    expect(await reader.getByRole('heading', { name: 'What was sent' }).count()).toBe(0);
+    await reader.keyboard.press('Escape');
     for (const name of ['Test', 'Edit', 'Pause', 'Replay…', 'Delete the subscription', 'Show what matched']) {
       expect(await reader.getByRole('button', { name, exact: true }).count(), name).toBe(0);
     }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { DocumentRows } from '../../pagination/paginator.ts';
-import type { DatabaseTransaction } from '../../postgres/database.ts';
+import type { Connection, DatabaseTransaction } from '../../postgres/database.ts';
 import type { DeliveryResult } from '../targets/target.ts';
 import './tables.ts';
 
@@ -11,11 +11,26 @@ export const maxAttempts = 10_000;
 export function attemptRows(tenant: string, id: string): DocumentRows {
   const attempt = sql`jsonb_strip_nulls(jsonb_build_object(
     'id', number::text, 'at', to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'kind', kind,
-    'first', first_position, 'last', last_position, 'outcome', outcome, 'status', status, 'duration', duration, 'error', error,
+    'first', first_position, 'last', last_position, 'outcome', outcome, 'status', status, 'duration', duration, 'reason', reason, 'error', error,
     'answer', answer))`;
   const from = sql`(select tenant, lpad(number::text, 12, '0') as id, (${attempt})::text as document, ${attempt} as fields
     from delivery_attempt where tenant = ${tenant} and subscription = ${id}) delivery_attempt`;
   return { from, where: sql`tenant = ${tenant}` };
+}
+
+/** When an attempt was made (milliseconds), and its first and last position; undefined if there is none. */
+export async function findAttempt(
+  db: Connection,
+  tenant: string,
+  id: string,
+  number: number,
+): Promise<{ at: number; first: number | null; last: number | null } | undefined> {
+  const row = await db
+    .selectFrom('delivery_attempt')
+    .select(['at', 'first_position as first', 'last_position as last'])
+    .where(({ and }) => and({ tenant, subscription: id, number }))
+    .executeTakeFirst();
+  return row && { ...row, at: row.at.getTime() };
 }
 
 export interface AttemptRecord {
@@ -64,6 +79,7 @@ export async function recordAttempts(
         last_position: last ?? null,
         status: result.status ?? null,
         duration: result.duration ?? null,
+        reason: result.reason ?? null,
         error: result.error ?? null,
         answer: result.answer ?? null,
       })),

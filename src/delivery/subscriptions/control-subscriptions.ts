@@ -157,13 +157,15 @@ export function createControls({ db, sealer, now, history, targets }: Subscripti
 }
 
 /** The members of a result that clients may see. */
-function viewOf({ outcome, status, duration, error, answer }: DeliveryResult): DeliveryResult {
+function viewOf({ outcome, status, duration, reason, error, answer, request }: DeliveryResult): DeliveryResult {
   return {
     outcome,
     ...(status !== undefined && { status }),
     ...(duration !== undefined && { duration }),
+    ...(reason !== undefined && { reason }),
     ...(error !== undefined && { error }),
     ...(answer !== undefined && { answer }),
+    ...(request !== undefined && { request }),
   };
 }
 

@@ -10,10 +10,12 @@ import { insufficientScopes, mayReadHistory, type Scope } from '../../http/scope
 import type { Paginator } from '../../pagination/paginator.ts';
 import {
   AttemptItem,
+  AttemptPath,
   PreviewQuery,
   ReplayBody,
   ResumeBody,
   RotatedKey,
+  ShownRequest,
   SubscriptionCreated,
   SubscriptionPath,
   SubscriptionsPath,
@@ -122,6 +124,29 @@ export async function subscriptionRoutes(
     page: ({ params, credentials: { tenant } }, query, options) =>
       subscriptions.attempts(tenant, idOf(params), query, options),
   });
+
+  app.get(
+    `${path}/:id/attempts/:attempt/request`,
+    {
+      config: { scopes: reading, errors: ['resource_not_found', 'conflict_resource'] },
+      schema: {
+        operationId: 'getSentRequest',
+        tags,
+        summary: 'Showing what an attempt of a webhook sent',
+        description:
+          "Rebuilt from the history with today's masks, erasures and settings, since it is never stored. Also requires a scope that " +
+          'reads the change history.',
+        params: AttemptPath,
+        response: { 200: json(ShownRequest, { description: 'The request, without secrets.' }) },
+      },
+    },
+    async (request) => {
+      const { scopes } = request.credentials;
+      if (!mayReadHistory(scopes)) throw insufficientScopes();
+      const { tenant, id, attempt } = request.params;
+      return await subscriptions.sentRequest(tenant, id, Number(attempt), { scopes });
+    },
+  );
 
   app.get(
     `${path}/:id/preview`,

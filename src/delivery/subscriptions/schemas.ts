@@ -4,13 +4,18 @@ import type { ShownActors, WrittenActors } from '../../core/written-restriction.
 import { MetadataInput, shownActors, shownMetadata, writtenActors } from '../../http/body-members.ts';
 import { chosenId, chosenIdInPath, chosenName, TenantName } from '../../http/chosen-id.ts';
 import { listItem } from '../../http/openapi/components.ts';
-import type { TargetMembers } from '../targets/target.ts';
+import { failureReasons, type TargetMembers } from '../targets/target.ts';
 
 /** Subscriptions of one tenant. */
 export const maxSubscriptions = 50;
 export const maxHidden = 100;
 
 export const SubscriptionsPath = Type.Object({ tenant: TenantName });
+export const AttemptPath = Type.Object({
+  tenant: TenantName,
+  id: chosenIdInPath('SubscriptionId', 'prices-to-erp'),
+  attempt: Type.String({ $id: 'AttemptId', pattern: '^[1-9][0-9]{0,14}$', 'x-must': 'be the id of an attempt' }),
+});
 export const SubscriptionPath = Type.Object({
   tenant: TenantName,
   id: chosenIdInPath('SubscriptionId', 'prices-to-erp'),
@@ -228,14 +233,46 @@ const attemptMembers = {
   outcome,
   status: Type.Optional(Type.Integer({ description: 'Of the answer, if there was one.' })),
   duration: Type.Optional(Type.Integer({ minimum: 0, description: 'Milliseconds.' })),
+  reason: Type.Optional(
+    Type.Enum([...failureReasons], {
+      type: 'string',
+      description:
+        'Why there was no answer. `no_connection`: the address is refused or cannot be reached; both read the same. `tls`: no secure ' +
+        'connection. `closed`: the target closed the connection. `upgrade`: it switched protocols.',
+    }),
+  ),
   error: Type.Optional(Type.String()),
-  answer: Type.Optional(Type.String({ description: 'The first KiB of the answer.' })),
+  answer: Type.Optional(
+    Type.String({ description: 'The first KiB of the answer. Not kept of a target in a private network.' }),
+  ),
 };
 
-export const TestResult = Type.Object(attemptMembers, {
-  $id: 'DeliveryTest',
-  examples: [{ outcome: 'delivered', status: 204, duration: 41, answer: '' }],
-});
+export const ShownRequest = Type.Object(
+  {
+    method: Type.String(),
+    url: Type.String(),
+    headers: Type.Record(Type.String(), Type.String(), {
+      description: "With masks in place of the subscription's own headers and of the signature.",
+    }),
+    body: Type.String(),
+  },
+  {
+    $id: 'SentRequest',
+    examples: [
+      {
+        method: 'POST',
+        url: 'https://erp.example.com/changes',
+        headers: { 'content-type': 'application/json', 'webhook-id': 'chg_3f0c', 'webhook-signature': '********' },
+        body: '{"type":"change.update"}',
+      },
+    ],
+  },
+);
+
+export const TestResult = Type.Object(
+  { ...attemptMembers, request: Type.Optional(ShownRequest) },
+  { $id: 'DeliveryTest', examples: [{ outcome: 'delivered', status: 204, duration: 41, answer: '' }] },
+);
 
 export const Attempt = Type.Object(
   {

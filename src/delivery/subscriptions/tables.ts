@@ -78,6 +78,7 @@ interface DeliveryAttemptTable {
   last_position: number | null;
   status: number | null;
   duration: number | null;
+  reason: string | null;
   error: string | null;
   answer: string | null;
 }

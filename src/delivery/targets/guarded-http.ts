@@ -51,7 +51,13 @@ export interface GuardedHttp {
 export const targetLimits = { connect: 10_000, answer: 30_000, answerBytes: 64 * 1024, keptBytes: 1024 };
 
 /** The same for refused and unreachable addresses, so that tenants cannot probe the network. */
-export const noConnection: DeliveryResult = { outcome: 'refused', error: 'No connection to the target could be made.' };
+export const noConnection: DeliveryResult = {
+  outcome: 'refused',
+  reason: 'no_connection',
+  error: 'No connection to the target could be made.',
+};
+
+export const userAgent = `Annals/${productVersion()}`;
 
 const maxIdleTime = 15_000;
 const maxTenants = 1_000;
@@ -68,7 +74,6 @@ export function createGuardedHttp(options: {
   ca?: string | undefined;
 }): GuardedHttp {
   const { resolve, ca } = options;
-  const userAgent = `Annals/${productVersion()}`;
   const clients = new LRUCache<string, HttpClient>({ max: maxTenants, dispose: (client) => client.close() });
   const allowedOf = (tenant: string) => options.allowed.get(tenant) ?? [];
   const refusesPublic = ({ protocol }: URL) => protocol !== 'https:';
@@ -99,8 +104,7 @@ export function createGuardedHttp(options: {
       return { result: resultOf(answer, startedAt), answer };
     } catch (error) {
       if (!(error instanceof NoResponse)) throw error;
-      if (error.peer === undefined) return { result: noConnection };
-      return { result: { outcome: 'failed', error: faults[error.reason], ...durationOf(startedAt, error.peer) } };
+      return { result: resultOfFault(error, startedAt) };
     }
   }
 
@@ -119,6 +123,18 @@ const faults: Record<NoResponse['reason'], string> = {
   upgrade: 'The target switched protocols instead of answering.',
   closed: 'The target closed the connection without an answer.',
 };
+
+/** Whether TLS failed says that something listens, so it is told of public addresses alone. */
+export function resultOfFault(
+  { reason, peer, insecurePeer }: Pick<NoResponse, 'reason' | 'peer' | 'insecurePeer'>,
+  startedAt: number,
+): DeliveryResult {
+  if (peer !== undefined) {
+    return { outcome: 'failed', reason, error: faults[reason], ...durationOf(startedAt, peer) };
+  }
+  if (insecurePeer === undefined || !isPublic(insecurePeer)) return noConnection;
+  return { outcome: 'refused', reason: 'tls', error: 'No secure connection (TLS) to the target could be made.' };
+}
 
 /** For a target in a private network, keeps only the status of the response. */
 function resultOf({ status, headers, body, peer }: BoundedResponse, startedAt: number): DeliveryResult {

@@ -12,12 +12,27 @@ export type TargetMembers = Readonly<Record<string, unknown>> & { readonly type:
  */
 export type DeliveryOutcome = 'delivered' | 'failed' | 'refused' | 'suspended';
 
+/** Why there was no answer. */
+export const failureReasons = ['no_connection', 'tls', 'timeout', 'closed', 'upgrade'] as const;
+
+/** A request as it was sent, with masks in place of secrets. */
+export interface ShownRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
 /** The result of an attempt, without the members that are unknown. */
 export interface DeliveryResult {
   readonly outcome: DeliveryOutcome;
   readonly status?: number;
   /** Milliseconds. */
   readonly duration?: number;
+  /** Without an answer. */
+  readonly reason?: (typeof failureReasons)[number];
+  /** Of a test. */
+  readonly request?: ShownRequest;
   /** For the subscription's owner. Contains no secrets. */
   readonly error?: string;
   /** `Retry-After` in milliseconds. */
@@ -76,4 +91,9 @@ export interface Target {
   /** Sends a test message that is marked as one. */
   test(sending: Sending): Promise<DeliveryResult>;
   deliverOne?(sending: Sending, change: DeliveredChange): Promise<DeliveryResult>;
+  /** What `deliverOne` sends of a change at a time (milliseconds), or what `test` sends without one. */
+  showRequest?(
+    sending: Pick<Sending, 'tenant' | 'target' | 'hide'>,
+    attempt: { readonly at: number; readonly change: DeliveredChange | undefined },
+  ): Promise<ShownRequest>;
 }

@@ -8,10 +8,11 @@ import {
   randomUUID,
   sign,
 } from 'node:crypto';
+import { mask } from '../../core/sealing.ts';
 import type { DeliveredChange } from '../changes.ts';
-import type { GuardedHttp } from '../targets/guarded-http.ts';
+import { type GuardedHttp, userAgent } from '../targets/guarded-http.ts';
 import { faultsOfTargetHeaders, faultsOfUrl, WebhookTarget } from '../targets/schemas.ts';
-import type { DeliveryResult, Sending, StoredKey, Target, TargetMembers } from '../targets/target.ts';
+import type { DeliveryResult, Sending, ShownRequest, StoredKey, Target, TargetMembers } from '../targets/target.ts';
 import { webhookBody } from './webhook-body.ts';
 
 /** Symmetric with a shared secret, or asymmetric with a key pair. */
@@ -87,19 +88,16 @@ interface WebhookMembers extends TargetMembers {
 
 /** Calls a URL for each change (Standard Webhooks 1.0.0). */
 export function createWebhookTarget({ http, now }: { http: GuardedHttp; now: () => number }): Target {
-  async function post(sending: Sending, id: string, body: string): Promise<DeliveryResult> {
+  async function post(sending: Sending, { id, body, at }: Message): Promise<DeliveryResult> {
     const { tenant, signal } = sending;
     const { url, headers } = sending.target as WebhookMembers;
-    const at = now();
     const timestamp = Math.floor(at / 1_000);
     const keys = sending.keys.filter(({ until }) => until === undefined || until > at).map(signingKeyOf);
     const { result } = await http.send(tenant, {
       url,
       headers: {
         ...headers,
-        'content-type': 'application/json',
-        'webhook-id': id,
-        'webhook-timestamp': String(timestamp),
+        ...openHeaders({ id, at }),
         'webhook-signature': signaturesOf({ id, timestamp, body }, keys),
       },
       body,
@@ -123,16 +121,58 @@ export function createWebhookTarget({ http, now }: { http: GuardedHttp; now: () 
       const { key, receiver } = makeSigningKey(signing === 'ed25519' ? 'ed25519' : 'hmac');
       return { key, shown: { ...receiver } };
     },
-    test(sending) {
-      const timestamp = new Date(now()).toISOString();
-      const data = { test: true, message: 'A sample of Annals. Nothing has changed.', tenant: sending.tenant };
-      return post(sending, `test_${randomUUID()}`, JSON.stringify({ type: 'test', timestamp, data }));
+    async test(sending) {
+      const message = { ...sampleOf(sending.tenant, now()), id: `test_${randomUUID()}` };
+      return { ...(await post(sending, message)), request: shown(sending.target, message) };
     },
-    async deliverOne(sending, { type, at, ref, text, identity }) {
-      const { tenant, hide } = sending;
-      const body = await webhookBody({ type, at, ref, text }, { tenant, hide });
-      return await post(sending, webhookIdOf(tenant, { at, identity }), body);
+    async deliverOne(sending, change) {
+      return await post(sending, { ...(await messageOf(sending, change)), at: now() });
     },
+    async showRequest(sending, { at, change }) {
+      const message = change === undefined ? sampleOf(sending.tenant, at) : await messageOf(sending, change);
+      return shown(sending.target, { ...message, at });
+    },
+  };
+}
+
+interface Message {
+  readonly id: string;
+  readonly body: string;
+  /** Milliseconds. */
+  readonly at: number;
+}
+
+async function messageOf(
+  { tenant, hide }: Pick<Sending, 'tenant' | 'hide'>,
+  { type, at, ref, text, identity }: DeliveredChange,
+): Promise<Omit<Message, 'at'>> {
+  const body = await webhookBody({ type, at, ref, text }, { tenant, hide });
+  return { id: webhookIdOf(tenant, { at, identity }), body };
+}
+
+/** Its id is random, and not stored. */
+function sampleOf(tenant: string, at: number): Message {
+  const data = { test: true, message: 'A sample of Annals. Nothing has changed.', tenant };
+  return { id: 'test_…', at, body: JSON.stringify({ type: 'test', timestamp: new Date(at).toISOString(), data }) };
+}
+
+/** Headers without secrets. */
+function openHeaders({ id, at }: Omit<Message, 'body'>) {
+  return {
+    'content-type': 'application/json',
+    'webhook-id': id,
+    'webhook-timestamp': String(Math.floor(at / 1_000)),
+  };
+}
+
+function shown(target: TargetMembers, { body, ...message }: Message): ShownRequest {
+  const { url, headers = {} } = target as WebhookMembers;
+  const masked = Object.fromEntries(Object.keys(headers).map((name) => [name, mask]));
+  return {
+    method: 'POST',
+    url,
+    headers: { 'user-agent': userAgent, ...masked, ...openHeaders(message), 'webhook-signature': mask },
+    body,
   };
 }
 

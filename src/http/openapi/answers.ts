@@ -9,7 +9,8 @@ export const csvType = 'text/csv; charset=utf-8; header=present';
 
 /** A file of changes. */
 export const CsvFile = Type.String({
-  description: 'RFC 4180 with a header line, newest first; `paths` and `related` as JSON.',
+  description:
+    'RFC 4180 with a header line, newest first: a line for each change with `paths` and `related` as JSON, or for each path.',
 });
 
 /**

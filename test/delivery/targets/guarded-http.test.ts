@@ -4,7 +4,12 @@ import { createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { Stop } from '../../../src/core/stop-signal.ts';
-import { createGuardedHttp, noConnection, targetLimits } from '../../../src/delivery/targets/guarded-http.ts';
+import {
+  createGuardedHttp,
+  noConnection,
+  resultOfFault,
+  targetLimits,
+} from '../../../src/delivery/targets/guarded-http.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
 import { ownPort } from '../../support/server/own-port.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -46,6 +51,14 @@ test('a private address is refused unless it is allowed for this tenant, and rea
   ]) {
     expect(await send(url, { tenant: 'globex' })).toEqual({ result: noConnection });
   }
+});
+
+test('failed TLS is told of public addresses alone, and elsewhere reads like an address that cannot be reached', async () => {
+  expect(await open()(receiver.url.replace('http:', 'https:'))).toEqual({ result: noConnection });
+  const fault = (insecurePeer: string | undefined) =>
+    resultOfFault({ reason: 'closed', peer: undefined, insecurePeer }, performance.now());
+  expect(fault('93.184.216.34')).toEqual({ outcome: 'refused', reason: 'tls', error: expect.stringContaining('TLS') });
+  for (const peer of ['10.0.0.1', '127.0.0.1', '::ffff:10.0.0.1', undefined]) expect(fault(peer)).toEqual(noConnection);
 });
 
 test('a connection of one tenant is never used for another that may not be connected there', async () => {
@@ -145,6 +158,7 @@ test('a target that takes the request and hangs fails at the end of its time', a
   receiver.answer = () => {};
   expect((await open()(receiver.url, { timeLimit: 200 })).result).toEqual({
     outcome: 'failed',
+    reason: 'timeout',
     error: 'The target did not answer in time.',
   });
 });
@@ -198,9 +212,13 @@ test('a self-signed certificate is refused, and accepted for its host once it is
 });
 
 test.each([
-  ['closes the connection without an answer', undefined],
-  ['changes the protocol', 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'],
-])('a server that %s is a failure at once, not a target that is away', async (_what, answer) => {
+  ['closes the connection without an answer', 'closed', undefined],
+  [
+    'changes the protocol',
+    'upgrade',
+    'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
+  ],
+])('a server that %s is a failure at once, not a target that is away', async (_what, reason, answer) => {
   const rude = createTcpServer((socket) => {
     socket.on('error', () => {});
     socket.once('data', () => (answer === undefined ? socket.destroy() : socket.write(answer)));
@@ -210,7 +228,7 @@ test.each([
   const address = rude.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
   const { result } = await open()(`http://127.0.0.1:${port}/`, { timeLimit: 5_000 });
-  expect(result).toEqual({ outcome: 'failed', error: expect.not.stringContaining('in time') });
+  expect(result).toEqual({ outcome: 'failed', reason, error: expect.not.stringContaining('in time') });
 });
 
 test('a connection that the target closed while it was kept is no failure: the request goes out on another one', async () => {

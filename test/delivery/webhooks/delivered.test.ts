@@ -44,6 +44,66 @@ test('a webhook is not sent its own creation, and a batch is, as an archive has 
   for (const { id } of [webhook, batch]) await acme.call('DELETE', `/${id}`);
 });
 
+test('what an attempt sent is shown again without secrets, with the masks and erasures of today', async () => {
+  const acme = subscriptionsOf(server, 'acme', token);
+  const target = { type: 'webhook', url: receiver.url, headers: { Authorization: 'Bearer hunter2' } };
+  const { id } = await acme.make({ q: 'entity:product', target });
+  await recordUpdates(server, 'acme', ['shown'], { paths: '{"card":{"after":4111.10},"note":{"after":"long 1.0"}}' });
+  const attempts = async () => (await acme.call<{ id: string; kind: string }[]>('GET', `/${id}/attempts`)).body;
+  await eventually(attempts).toHaveLength(1);
+  const [{ id: attempt } = { id: '' }] = await attempts();
+  const path = `/${id}/attempts/${attempt}/request`;
+  const [sent] = receiver.received;
+  const shown = (await acme.call<{ headers: Record<string, string>; body: string }>('GET', path)).body;
+  expect(shown).toMatchObject({ method: 'POST', url: receiver.url, body: sent?.body });
+  const { 'webhook-signature': signature, authorization: _secret, ...open } = sent?.headers ?? {};
+  expect(signature).toMatch(/^v1,/);
+  expect(shown.headers).toEqual({
+    Authorization: '********',
+    'webhook-signature': '********',
+    ...Object.fromEntries(
+      ['user-agent', 'content-type', 'webhook-id', 'webhook-timestamp'].map((name) => [name, open[name]]),
+    ),
+  });
+
+  // Who may not read the history sees none of it, and an attempt belongs to its subscription and tenant.
+  const blind = await server.token('acme', { scope: 'changelog.subscription_read changelog.subscription_manage' });
+  expect((await acme.call('GET', path, undefined, blind)).status).toBe(403);
+  const other = await acme.make({ q: 'entity:none', target: { type: 'http', url: receiver.url } });
+  expect((await acme.call('GET', `/${other.id}/attempts/1/request`)).status).toBe(409);
+  for (const missing of ['2', '999999999999999']) {
+    expect((await acme.call('GET', `/${id}/attempts/${missing}/request`)).status).toBe(404);
+  }
+  expect((await acme.call('GET', `/${id}/attempts/01/request`)).status).toBe(400);
+  const foreign = subscriptionsOf(server, 'globex', await server.token('globex'));
+  expect((await foreign.call('GET', path)).status).toBe(404);
+
+  // The test says what it sent as well.
+  const tested = (await acme.call<{ request: { body: string } }>('POST', `/${id}/test`)).body;
+  expect(tested.request.body).toBe(receiver.received.at(-1)?.body);
+  expect(JSON.stringify(tested)).not.toContain('hunter2');
+  const sample = (await attempts()).find(({ kind }) => kind === 'test');
+  expect((await acme.call('GET', `/${id}/attempts/${sample?.id}/request`)).body).toMatchObject({
+    headers: { 'webhook-id': 'test_…' },
+    body: expect.stringContaining('A sample of Annals'),
+  });
+
+  const masked = { name: 'Masked', q: 'entity:product', hide: ['card'], actors: false };
+  await acme.call('PUT', `/${id}`, { ...masked, target: { ...target, headers: { Authorization: '********' } } });
+  const { body: again } = (await acme.call<{ body: string }>('GET', path)).body;
+  expect(JSON.parse(again).data).toMatchObject({ paths: { card: { after: '********' }, note: { after: 'long 1.0' } } });
+  expect(JSON.parse(again).data).not.toHaveProperty('actor');
+  const { db } = server.context;
+  const sealer = createSealer([Buffer.alloc(32, 7)]);
+  const subject = { entity: 'product', entityId: 'shown', paths: [] };
+  const erasure = { db, sealer, tenant: 'acme', subject, reason: 'law', now: () => Date.now() } as const;
+  await eraseSubject({ ...erasure, rest: async () => {} });
+  const { body: erased } = (await acme.call<{ body: string }>('GET', path)).body;
+  expect(JSON.parse(erased).data).toMatchObject({ paths: {}, erased: ['entityId', 'paths.card', 'paths.note'] });
+  expect(erased).not.toMatch(/long|shown/);
+  for (const made of [id, other.id]) await acme.call('DELETE', `/${made}`);
+});
+
 test('receivers get the positions of erased changes, and the erasure lists the subscriptions that cannot be notified', async () => {
   const acme = subscriptionsOf(server, 'acme', token);
   const q = 'entity:product entityId:erased-one';

@@ -5,6 +5,7 @@ import type {
   DeliveryTest,
   ReplayInput,
   RotatedKey,
+  SentRequest,
   Subscription,
   SubscriptionCreated,
   SubscriptionInput,
@@ -97,6 +98,12 @@ export class Subscriptions {
   ): Walk<DeliveryAttempt, CursorPage<DeliveryAttempt>> {
     const read = plainAnswers<DeliveryAttempt>().many;
     return listWalk({ transport: this.#transport, path: this.#of(id, '/attempts'), options, read }, parameters);
+  }
+
+  /** What an attempt of a webhook sent, rebuilt from the history with today's masks and erasures. */
+  async sentRequest(id: string, attempt: string, options?: CallOptions): Promise<SentRequest> {
+    const action = path`/attempts/${attempt}/request`;
+    return await this.#transport.fetchJson({ method: 'GET', path: this.#of(id, action) }, options);
   }
 
   /** What would have been sent in the last day, or behind the `cursor` of the answer before. */
