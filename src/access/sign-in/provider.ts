@@ -71,7 +71,7 @@ const providerLimits = { answer: 10, clockTolerance: 30 };
 const descriptionLifetime = 60 * 60_000;
 /** The same before a signature is checked, because keys may be replaced without notice. */
 export const keysLifetime = 10_000;
-/** The same after keys could not be read: anybody can send a token that needs them. */
+/** The same after a failure. Anybody can begin a sign-in and send a token, which must not cost a request each. */
 const failureLifetime = 1_000;
 
 const defaultScopes = ['openid', 'profile', 'email'];
@@ -81,7 +81,7 @@ const maxHint = 6_000;
 
 export function createIdentityProvider(settings: ProviderSettings): IdentityProvider {
   const { issuer, clientId, clientSecret, scopes, lacksClaims, callback, afterSignOut, now } = settings;
-  let cached: { reading: Promise<oidc.Configuration>; at: number } | undefined;
+  let cached: { reading: Promise<oidc.Configuration>; at: number; hasFailed: boolean } | undefined;
   let logoutKeys: { reading: Promise<LogoutKeys>; until: number } | undefined;
 
   async function discover(): Promise<oidc.Configuration> {
@@ -97,14 +97,17 @@ export function createIdentityProvider(settings: ProviderSettings): IdentityProv
 
   /** The keys are read on first use, and are then as old as the metadata. */
   async function configuration(lifetime: number): Promise<oidc.Configuration> {
-    if (cached === undefined || now() - cached.at >= lifetime) cached = { reading: discover(), at: now() };
-    const { reading } = cached;
-    try {
-      return await reading;
-    } catch (error) {
-      if (cached?.reading === reading) cached = undefined;
-      throw withAdvice(error);
+    const age = cached === undefined ? Number.POSITIVE_INFINITY : now() - cached.at;
+    if (cached === undefined || age >= (cached.hasFailed ? failureLifetime : lifetime)) {
+      const begun = { reading: discover(), at: now(), hasFailed: false };
+      cached = begun;
+      begun.reading.catch(() => {
+        begun.hasFailed = true;
+      });
     }
+    return await cached.reading.catch((error: unknown) => {
+      throw withAdvice(error);
+    });
   }
 
   /** The keys for logout tokens. One reading serves all of them until they are due again, also if it failed. */

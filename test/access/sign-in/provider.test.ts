@@ -86,6 +86,25 @@ test('keys that the provider replaced without notice are read again, at most eve
   expect(keysLifetime).toBe(10_000);
 });
 
+test('a provider that cannot be reached is asked again after a second, and not for each sign-in and token', async () => {
+  const provider = newProvider();
+  vendor.isAway = true;
+  const reads = vendor.descriptionReads;
+  const token = await vendor.logoutToken({ sid: 's-1' });
+  for (let n = 0; n < 10; n += 1) {
+    await expect(provider.begin()).rejects.toThrow();
+    await expect(provider.readLogout(token)).rejects.toThrow();
+  }
+  expect(vendor.descriptionReads).toBe(reads + 1);
+  vendor.isAway = false;
+  now = start + 999;
+  await expect(provider.begin()).rejects.toThrow();
+  now = start + 1_000;
+  await signIn(provider);
+  expect(await provider.readLogout(token)).toMatchObject({ sid: 's-1' });
+  expect(vendor.descriptionReads).toBe(reads + 2);
+});
+
 describe('a renewal that fails', () => {
   const signInAndFail = async (fail: () => unknown) => {
     const provider = newProvider();

@@ -52,6 +52,8 @@ export class TestIdentityProvider {
   lastIdToken = '';
   /** How often its keys were read. */
   keyReads = 0;
+  /** How often its description was requested, also while it was away. */
+  descriptionReads = 0;
   /** The provider ends a sign-in. */
   endedSubjects = new Set<string>();
   /** Renewal requests since `hold` was called. */
@@ -143,6 +145,7 @@ export class TestIdentityProvider {
   }
 
   async #answer(path: string, form: URLSearchParams): Promise<Answer> {
+    if (path === '/.well-known/openid-configuration') this.descriptionReads += 1;
     if (this.isAway) return { status: 503, answer: { error: 'temporarily_unavailable' } };
     if (path === '/.well-known/openid-configuration') return { status: 200, answer: this.#description() };
     if (path === '/jwks') {
