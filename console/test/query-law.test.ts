@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { changelogDialect } from '../../src/history/search/plan/dialect.ts';
 import type { Condition, ItemTerm, Matcher } from '../../src/query/ast.ts';
+import { compileMatcher } from '../../src/query/match.ts';
 import { parseQuery } from '../../src/query/parse.ts';
 import { scanQuery } from '../../src/query/scan.ts';
 import { hardPaths } from '../../test/support/oracle/path-arbitrary.ts';
@@ -11,6 +12,7 @@ import { errorOf } from '../../test/support/oracle/query-parsing.ts';
 import { seed } from '../../test/support/oracle/random.ts';
 import { trials } from '../../test/support/oracle/trials.ts';
 import { valuesOf } from '../src/query-text/edit-query.ts';
+import { queryOfText, textsOfQuery } from '../src/query-text/text-search.ts';
 
 // The page's scanner only colours, suggests and makes chips; the service's parser decides. Where both read a text, they read it alike.
 
@@ -67,6 +69,69 @@ test('the tokens of any text follow each other, and a field that is refused is a
   );
   expect(Math.min(found.queries, found.refusedFields)).toBeGreaterThan(3);
 });
+
+test('the query for a text finds each value with that text in it, and the page knows which text it is', async () => {
+  const words = fc.constantFrom(
+    'AND',
+    'a:',
+    'type:x',
+    '(',
+    ')',
+    '*',
+    '\\',
+    '"',
+    ',',
+    '~',
+    '>=',
+    ' ',
+    'oak',
+    '-1.10',
+    'NOT',
+    'é😀',
+  );
+  const text = fc.oneof(
+    fc.string({ unit: 'grapheme' }),
+    fc.array(words, { maxLength: 6 }).map((parts) => parts.join('')),
+  );
+  await fc.assert(
+    fc.property(text, fc.string(), (asTyped, around) => {
+      const sought = asTyped.trim();
+      const q = queryOfText(sought);
+      if (q === undefined) return;
+      const sides = parseQuery(q, changelogDialect);
+      const matchers = matchersOf(sides);
+      expect(matchers.map(({ field }) => field)).toEqual(['before', 'after']);
+      for (const { matcher } of matchers) {
+        const matches = compileMatcher(matcher);
+        expect([sought, `${around}${sought}${around}`].map(matches)).toEqual([true, true]);
+      }
+      const texts = textsOfQuery(q);
+      expect([[sought], sought.split(' ').filter((part) => part !== '')]).toContainEqual(texts);
+    }),
+    { numRuns: trials(500), seed },
+  );
+  for (const plain of ['oak', 'oak table', 'a "b" (c), d', '50% *', '1.10', 'C:\\x', 'AND', 'see a: b', 'x AND y'])
+    expect(queryOfText(plain), plain).toBeDefined();
+  expect(['', 'a\0', '\ud800', 'a'.repeat(2_100)].map(queryOfText)).toEqual([
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ]);
+  expect(queryOfText('a'.repeat(1_900))).toBeDefined();
+});
+
+function matchersOf(condition: Condition | ItemTerm) {
+  const found: { readonly field: string; readonly matcher: Exclude<Matcher, { kind: 'regex' }> }[] = [];
+  const add = (part: Condition | ItemTerm) => {
+    if (part.kind === 'and' || part.kind === 'or') for (const operand of part.operands) add(operand);
+    else if (part.kind === 'item') for (const operand of part.operand.operands) add(operand);
+    else if (part.kind === 'match' && part.matcher.kind !== 'regex')
+      found.push({ field: part.field, matcher: part.matcher });
+  };
+  add(condition);
+  return found;
+}
 
 function scannedTerms(text: string): ReadTerm[] {
   return scanQuery(text)

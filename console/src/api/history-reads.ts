@@ -48,6 +48,7 @@ export interface EntryPage {
 
 /** Bytes of a value in a list; `readEntry` has the whole value. */
 const valueLimit = 256;
+const textLimit = 8_192;
 
 interface EntrySearch {
   readonly q: string;
@@ -55,15 +56,20 @@ interface EntrySearch {
   readonly size: number;
   /** Whether entries have their context, for those who may read it. */
   readonly withContext?: boolean;
+  /** Whether long values come with more of their text: it was searched for something in them. */
+  readonly withTexts?: boolean;
 }
 
 /** A page of entries, newest first, with the exact total. Long values are cut. */
 export async function readEntries(
-  { withContext = false, ...search }: EntrySearch,
+  { withContext = false, withTexts = false, ...search }: EntrySearch,
   signal: AbortSignal,
 ): Promise<EntryPage> {
   const context = withContext && readsContext() ? true : undefined;
-  const found = await annals().exact.history.list({ ...search, context, ref: true, valueLimit }, { signal });
+  const found = await annals().exact.history.list(
+    { ...search, context, ref: true, valueLimit: withTexts ? textLimit : valueLimit },
+    { signal },
+  );
   const { totalElements, totalPages } = found;
   return { items: found.items.map(entryOf), page: found.page, totalElements, totalPages };
 }

@@ -6,6 +6,7 @@ import { giveWay, useInSlices } from '../api/requests.ts';
 import { CopyButton } from '../components/buttons.tsx';
 import { JsonScalar, JsonTree, ObjectTable, Quote } from '../components/json-tree.tsx';
 import { type Items, LazyList } from '../components/lazy-list.tsx';
+import { placeOfMark } from '../components/marks.ts';
 import { counted, countText } from '../components/numbers.ts';
 import { Text } from '../components/text.tsx';
 import { isContainer } from './compare-documents.ts';
@@ -147,7 +148,7 @@ function Side({ kind, value, runs }: SideProps) {
 const context = 120;
 
 function Runs({ runs }: { readonly runs: readonly WordRun[] }) {
-  const [whole, setWhole] = useState(false);
+  const [whole, setWhole] = useState(() => runs.some(({ text }) => placeOfMark(text) >= 0));
   return (
     <bdi class="value-words">
       {runs.map(({ text, changed }, index) => {

@@ -4,6 +4,7 @@ import { isContainer, type JsonContainer } from '../compare/compare-documents.ts
 import { isObjectList, type ListSide, ListTable, type ListWords, type ObjectList } from '../compare/list-table.tsx';
 import { type Items, itemsOf, LazyList } from './lazy-list.tsx';
 import { LinesView } from './lines-view.tsx';
+import { placeOfMark } from './marks.ts';
 import { counted, countText } from './numbers.ts';
 import { Text } from './text.tsx';
 
@@ -160,7 +161,7 @@ interface JsonScalarProps {
 
 /** A value without members: a string, a number, true, false, null, or an empty container. */
 export function JsonScalar({ value, isQuoted = true }: JsonScalarProps) {
-  const [whole, setWhole] = useState(false);
+  const [whole, setWhole] = useState(() => typeof value === 'string' && placeOfMark(value) >= 0);
   if (value instanceof JsonNumber) return <span class="json-number">{value.text}</span>;
   if (typeof value === 'string') {
     const isLong = value.length > maxParagraph;

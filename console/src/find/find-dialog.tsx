@@ -1,14 +1,16 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { useRequest } from '../api/requests.ts';
-import { allows } from '../api/session.ts';
+import { allows, historyScopes } from '../api/session.ts';
 import { pages } from '../app/pages.ts';
 import { Icon } from '../components/icon.tsx';
 import { counted } from '../components/numbers.ts';
 import { Dialog } from '../components/overlays.tsx';
 import { LoadingLine } from '../components/states.tsx';
 import { Name } from '../components/text.tsx';
+import { historyOf } from '../history/history-view.ts';
+import { queryOfText } from '../query-text/text-search.ts';
 import { addressOf, navigate } from '../router/router.tsx';
-import { Hint, useFindEverything } from './find-everything.tsx';
+import { Hint, isQuery, useFindEverything } from './find-everything.tsx';
 import { type Found, type FoundGroup, hasWords, type Source } from './found.ts';
 import './find.css';
 
@@ -31,7 +33,7 @@ export function FindDialog({ typedAhead, onClose, onOpened }: FindDialogProps) {
   const [isAwaited, setAwaited] = useState(false);
   const id = useId();
   const searched = usePaused(text.trim());
-  const find = useFindEverything([pageSource]);
+  const find = useFindEverything([pageSource, textSource]);
   const { value = [], isCurrent } = useRequest(searched, (signal) => find(searched, signal));
   const isReady = isCurrent && searched === text.trim();
   const found = value.flatMap(({ items }) => items);
@@ -159,6 +161,18 @@ function usePaused(text: string): string {
 
 /** The pages of the console that the session may see. */
 const pageSource: Source = { title: 'Pages', icon: 'overview', withoutWords: true, find: findPages };
+
+/** A text inside of values: whatever else it finds, this may be what the reader looks for. */
+const textSource: Source = {
+  title: 'Text of changes',
+  icon: 'search',
+  scopes: historyScopes,
+  find: (text) => {
+    const q = isQuery(text) ? undefined : queryOfText(text);
+    const label = 'Search for this text in all changes';
+    return q === undefined ? [] : [{ key: 'text', label, hint: 'inside values', to: historyOf(q) }];
+  },
+};
 
 /** The pages of the navigation, and by a word their tabs too. */
 async function findPages(text: string): Promise<Found[]> {

@@ -73,7 +73,7 @@ async function groupOf(source: Source, text: string, signal: AbortSignal): Promi
 }
 
 /** Whether a text is written in the query language, and not in words. */
-function isQuery(text: string): boolean {
+export function isQuery(text: string): boolean {
   return fieldAt(text, 0) !== undefined;
 }
 

@@ -4,6 +4,7 @@ import { countEntries, type Entry, type PathChange } from '../api/history-reads.
 import { useRequest } from '../api/requests.ts';
 import { Button } from '../components/buttons.tsx';
 import { part } from '../components/lazy-list.tsx';
+import { hasMarks, placeOfMark } from '../components/marks.ts';
 import { counted, countText } from '../components/numbers.ts';
 import { isDialogOpen, isField } from '../components/overlays.tsx';
 import { EmptyState } from '../components/states.tsx';
@@ -161,8 +162,9 @@ const otherValue = /^(?:-?\d|[[{"]|(?:true|false|null)$)/;
 export function PathSummary({ entry }: { readonly entry: Entry }) {
   const { type, paths } = entry;
   if (paths.size === 0) return <span class="muted">no changes</span>;
-  if (type !== 'update') return <span class="muted">{counted(paths.size, 'change')}</span>;
-  const first = part(paths, 0, shown);
+  const found = foundPaths(paths);
+  if (type !== 'update' && found.length === 0) return <span class="muted">{counted(paths.size, 'change')}</span>;
+  const first = found.length > 0 ? found : part(paths, 0, shown);
   return (
     <>
       {first.map(([path, change]) => (
@@ -173,9 +175,19 @@ export function PathSummary({ entry }: { readonly entry: Entry }) {
           <Change change={change} isCut={entry.cut.has(path)} />
         </span>
       ))}
-      {paths.size > shown ? <span class="path-more">+{countText(paths.size - shown)} more</span> : undefined}
+      {paths.size > first.length ? (
+        <span class="path-more">+{countText(paths.size - first.length)} more</span>
+      ) : undefined}
     </>
   );
+}
+
+/** The first paths with a text that is marked. */
+function foundPaths(paths: Entry['paths']): (readonly [string, PathChange])[] {
+  if (!hasMarks()) return [];
+  const isFound = (value: JsonValue | undefined) =>
+    value !== undefined && placeOfMark(typeof value === 'string' ? value : stringifyJson(value)) >= 0;
+  return [...paths].filter(([, { before, after }]) => isFound(before) || isFound(after)).slice(0, shown);
 }
 
 function Change({ change: { before, after }, isCut }: { readonly change: PathChange; readonly isCut: boolean }) {
@@ -200,9 +212,12 @@ function ShortValue({ value, isCut }: { readonly value: JsonValue; readonly isCu
   const isPlain = typeof value === 'string' && value !== '' && !otherValue.test(value);
   const text = isPlain ? value : stringifyJson(value);
   const isLong = text.length > maxLength;
+  // What was searched for is in sight.
+  const start = isLong ? Math.max(0, placeOfMark(text) - maxLength / 4) : 0;
+  const end = start + maxLength;
   return (
     <bdi>
-      <Text text={isLong ? `${text.slice(0, maxLength)}…` : text} />
+      <Text text={isLong ? `${start > 0 ? '…' : ''}${text.slice(start, end)}${end < text.length ? '…' : ''}` : text} />
       {isCut && !isLong ? '…' : ''}
     </bdi>
   );

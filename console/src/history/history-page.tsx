@@ -4,11 +4,13 @@ import { type EntryPage, readEntries } from '../api/history-reads.ts';
 import { useRequest } from '../api/requests.ts';
 import { allows, historyAbilities } from '../api/session.ts';
 import { Button, CopyButton } from '../components/buttons.tsx';
+import { useMarks } from '../components/marks.ts';
 import { DialogButton } from '../components/overlays.tsx';
 import { PageHeader } from '../components/page.tsx';
 import { later } from '../components/states.tsx';
 import { Name } from '../components/text.tsx';
 import { withTime } from '../query-text/edit-query.ts';
+import { queryOfText, textsOfQuery } from '../query-text/text-search.ts';
 import { setParameters } from '../router/router.tsx';
 import { rangeText } from '../views/saved-views.ts';
 import { OpenView, SaveViewButton } from '../views/views.tsx';
@@ -57,8 +59,10 @@ function QueriedHistory({ view, saved, onRefresh }: QueriedHistoryProps) {
   const sent = sentQuery(view);
   const live = useLive(q);
   const isNewest = page === 1 && view.until === undefined;
+  const texts = textsOfQuery(q);
+  useMarks(texts);
   const list = useRequest(`${sent}\n${page}\n${round}`, async (signal) => {
-    const read = () => readEntries({ q: sent, page, size, withContext: true }, signal);
+    const read = () => readEntries({ q: sent, page, size, withContext: true, withTexts: texts.length > 0 }, signal);
     return isLive.value ? await live.read(read, { isNewest }) : await read();
   });
   const { fault, accepted } = useQueryCheck(list, { q, sent });
@@ -70,6 +74,12 @@ function QueriedHistory({ view, saved, onRefresh }: QueriedHistoryProps) {
     setParameters({ page: undefined, until: undefined }, { replace: true });
     onRefresh?.();
     setRound((count) => count + 1);
+  };
+  const ofText = isRefused ? queryOfText(q.trim()) : undefined;
+  const submit = (next: string) => {
+    if (next !== q) showQuery(next);
+    else if (ofText !== undefined) showQuery(ofText);
+    else refresh();
   };
   const turnTo = (next: number) => {
     setParameters({ page: next === 1 ? undefined : next, until: view.until ?? newest });
@@ -104,17 +114,33 @@ function QueriedHistory({ view, saved, onRefresh }: QueriedHistoryProps) {
           Refresh
         </Button>
       </PageHeader>
-      <QueryBar q={q} fault={fault} onSubmit={(next) => (next === q ? refresh() : showQuery(next))} />
+      <QueryBar q={q} fault={fault} onSubmit={submit} />
       <div class="history-terms">
         <TimePresets q={q} onQuery={showQuery} />
         {isRefused ? undefined : <TermChips q={q} onQuery={showQuery} />}
       </div>
       {isRefused ? (
-        isWords(q) ? (
-          <WordsOffer text={q.trim()} />
-        ) : undefined
+        <>
+          {ofText === undefined ? undefined : (
+            <p class="text-search">
+              <Button kind="primary" icon="search" onClick={() => showQuery(ofText)}>
+                Search for this text in all changes
+              </Button>{' '}
+              <span class="muted">
+                or press <kbd>Enter</kbd>
+              </span>
+            </p>
+          )}
+          {isWords(q) ? <WordsOffer text={q.trim()} /> : undefined}
+        </>
       ) : (
         <>
+          {texts.length === 0 ? undefined : (
+            <p class="text-search muted">
+              Changes with <Name as="strong" text={texts.join(' … ')} /> inside a value before or after. Upper and lower
+              case count as written.
+            </p>
+          )}
           <HistoryChart
             q={accepted}
             round={round}

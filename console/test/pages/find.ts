@@ -52,7 +52,7 @@ export function findTests(the: () => ConsoleUnderTest): void {
     await page.getByRole('option', { name: 'Zora Zebulon' }).waitFor();
     await expect
       .poll(() => groups(page))
-      .toEqual(['Saved views', 'Documents', 'People and systems', 'Types of documents', 'Fields']);
+      .toEqual(['Saved views', 'Documents', 'People and systems', 'Types of documents', 'Fields', 'Text of changes']);
     await page
       .getByRole('dialog')
       .getByRole('status')

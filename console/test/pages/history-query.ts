@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { chips, facetCounts, totalOf } from '../support/history-page.ts';
-import { waitForQuiet } from '../support/page-measures.ts';
+import { sidewaysRoom, waitForQuiet } from '../support/page-measures.ts';
 import { recordLife } from '../support/record-life.ts';
 import { goWithin } from '../support/windows.ts';
 
@@ -148,6 +148,65 @@ export function historyQueryTests(the: () => ConsoleUnderTest): void {
       .toEqual([
         'Position 6: Expected create, update or delete, or a list of them in parentheses, as the value of type, found "updated".',
       ]);
+  });
+
+  test('a word inside a long value is one more Enter away, is marked where it is, and stays within what a reader sees', async () => {
+    const { server, tenant, open, checkAccessibility } = the();
+    const around = 'We called back and nobody answered.\\n'.repeat(30);
+    const noteOf = (word: string) => `{"note":"${around}${word} (late)${around}","price":"x"}`;
+    const from = Date.now() - 90 * 86_400_000;
+    await recordLife(server, tenant, { entity: 'ticket', entityId: 'k-1', before: '{"note":"","price":"x"}', from }, [
+      noteOf('Kulanz'),
+    ]);
+    await recordLife(server, tenant, { entity: 'ticket', entityId: 'k-2', from }, [noteOf('Kulanz'), '{}']);
+    await recordLife(server, tenant, { entity: 'ticket', entityId: 'k-3' }, [noteOf('kulanz')]);
+    await recordLife(server, tenant, { entity: 'secret', entityId: 'k-4' }, ['{"price":"Kulanz (late)"}']);
+    const page = await open('history', { statuses: [400], width: 390 });
+    const query = page.getByRole('combobox', { name: 'Query' });
+    await page.locator('.entry-row').first().waitFor();
+    await query.fill('Kulanz (late)');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Search for this text in all changes' }).waitFor();
+    await checkAccessibility(page);
+    expect(await sidewaysRoom(page)).toBe(0);
+    await page.keyboard.press('Enter');
+    await page.getByText('Upper and lower case count as written.').waitFor();
+    await expect.poll(() => totalOf(page)).toBe(4);
+    expect(await query.inputValue()).toContain('occurredAt:>="1970-01-01T00:00:00Z"');
+    const marks = () =>
+      page.evaluate(() =>
+        [...(CSS.highlights.get('found') ?? [])].map((range) => (range instanceof Range ? range.toString() : '')),
+      );
+    await expect.poll(marks).toEqual(Array.from({ length: 4 }, () => 'Kulanz (late)'));
+    expect(await sidewaysRoom(page)).toBe(0);
+    await checkAccessibility(page);
+    // In the opened change too, however long the value is.
+    await page.locator('.entry-link', { hasText: 'k-1' }).click();
+    await page.locator('.side-panel .path-item').first().waitFor();
+    await expect.poll(async () => (await marks()).length).toBe(5);
+    await page.keyboard.press('Escape');
+
+    // The search of everything offers the same, for what it does not know.
+    await page.keyboard.press('Escape');
+    await expect.poll(() => page.locator('.side-panel').count()).toBe(0);
+    await page.locator('main').focus();
+    await page.keyboard.press('/');
+    await page.getByRole('combobox', { name: 'Search everything' }).fill('Kulanz (late)');
+    await page.getByRole('option', { name: 'Search for this text in all changes' }).waitFor();
+    await page.keyboard.press('Enter');
+    await expect.poll(() => totalOf(page)).toBe(4);
+    // Another query has no marks.
+    await query.fill('entity:ticket');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => totalOf(page)).toBe(1);
+    expect(await marks()).toEqual([]);
+
+    const part = await open('history', { statuses: [400], query: 'entity:ticket' });
+    await part.locator('.entry-row').first().waitFor();
+    await part.getByRole('combobox', { name: 'Query' }).fill('Kulanz');
+    await part.keyboard.press('Enter');
+    await part.getByRole('button', { name: 'Search for this text in all changes' }).click();
+    await expect.poll(() => totalOf(part)).toBe(3);
   });
 
   test('a drag over the chart narrows the time to the bars that it touched', async () => {
