@@ -2,6 +2,7 @@ import { type JsonValue, stringifyJson } from '@annals/client/json';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { countEntries, type Entry, type PathChange } from '../api/history-reads.ts';
 import { useRequest } from '../api/requests.ts';
+import { isObjectList } from '../compare/list-table.tsx';
 import { Button } from '../components/buttons.tsx';
 import { part } from '../components/lazy-list.tsx';
 import { hasMarks, placeOfMark } from '../components/marks.ts';
@@ -191,6 +192,8 @@ function foundPaths(paths: Entry['paths']): (readonly [string, PathChange])[] {
 }
 
 function Change({ change: { before, after }, isCut }: { readonly change: PathChange; readonly isCut: boolean }) {
+  const [was, is] = [before, after].map((side) => listOf(side, isCut));
+  if (was !== undefined && is !== undefined && was === is) return <span class="muted">list changed</span>;
   return (
     <>
       {before === undefined ? undefined : (
@@ -208,7 +211,15 @@ function Change({ change: { before, after }, isCut }: { readonly change: PathCha
   );
 }
 
+/** A list of objects in words; undefined for other values. One that was cut to a text has no count. */
+function listOf(value: JsonValue | undefined, isCut: boolean): string | undefined {
+  if (isObjectList(value)) return counted(value.length, 'element');
+  return isCut && typeof value === 'string' && value.startsWith('[{') ? 'a list' : undefined;
+}
+
 function ShortValue({ value, isCut }: { readonly value: JsonValue; readonly isCut: boolean }) {
+  const list = listOf(value, isCut);
+  if (list !== undefined) return <>{list}</>;
   const isPlain = typeof value === 'string' && value !== '' && !otherValue.test(value);
   const text = isPlain ? value : stringifyJson(value);
   const isLong = text.length > maxLength;

@@ -32,6 +32,8 @@ export function listTests(the: () => ConsoleUnderTest): void {
     await recordLife(server, tenant, { entity: 'basket', entityId }, [basket(before), basket(after)]);
     const page = await open(`document?entity=basket&id=${entityId}`);
     await expect.poll(() => rows(page)).toEqual(['1|lid|4', '2|cup|1.1', '3|mill|3', '4|teU+202Ea|9007199254740993']);
+    // The line of a change has words for a list, too.
+    expect(await page.locator('.timeline-paths').first().textContent()).toBe('items list changed');
     await checkAccessibility(page);
     await page.getByRole('button', { name: 'Compare with change 1' }).click();
     await expect.poll(() => rows(page)).toEqual(expected);
@@ -88,5 +90,30 @@ export function listTests(the: () => ConsoleUnderTest): void {
     await page.getByRole('button', { name: 'Now', exact: true }).click();
     await page.getByRole('button', { name: 'Show 1 more row' }).click();
     await expect.poll(async () => (await rows(page)).length).toBe(22);
+  });
+
+  test('on a narrow screen a wide list scrolls by itself, and its words stay whole', async () => {
+    const { server, tenant, open } = the();
+    const entityId = `wide-${Date.now()}`;
+    const more = ',"colour":"aquamarine","unitPrice":1199.50,"warehouse":"Gothenburg","note":"unbreakable"';
+    const items = [item('espresso', '1', more), item('grinder', '2', more)];
+    await recordLife(server, tenant, { entity: 'basket', entityId }, [
+      basket(items),
+      basket(items.slice(1)),
+      basket([...items, item('x', '1')]),
+    ]);
+    const page = await open(`document?entity=basket&id=${entityId}`, { width: 390, height: 800 });
+    const isWhole = async () => {
+      await page.locator('.list-table td', { hasText: 'aquamarine' }).first().waitFor();
+      expect(await sidewaysRoom(page)).toBe(0);
+      const heights = await page
+        .locator('.list-table td', { hasText: 'aquamarine' })
+        .evaluateAll((all) => all.map((cell) => cell.clientHeight));
+      expect(Math.max(...heights)).toBeLessThan(48);
+    };
+    await isWhole();
+    await page.getByRole('button', { name: 'Compare with change 1' }).click();
+    await page.getByText('Added').waitFor();
+    await isWhole();
   });
 }
