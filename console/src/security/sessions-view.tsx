@@ -73,7 +73,7 @@ export function SessionsView() {
 
 /** What else ends, and who may sign in again. */
 const consequences: Readonly<Record<NonNullable<ConsoleSession['by']>, string>> = {
-  account: 'Keys that were made in it end. To keep the person out, change the rules of the sign-in.',
+  account: 'Keys and clients that were made in it end. To keep the person out, change the rules of the sign-in.',
   link: 'Its link was good once.',
   secret: 'Whoever knows the secret of the client can sign in again.',
 };
@@ -114,8 +114,8 @@ function Ends({ of, onEnd }: { readonly of: ConsoleSession; readonly onEnd: () =
             },
             body: (
               <p>
-                <Name text={name} /> is signed out of this tenant everywhere within five seconds, with all their keys.
-                To keep the person out, change the rules of the sign-in.
+                <Name text={name} /> is signed out of this tenant everywhere within five seconds. Keys and clients that
+                they made here end. To keep the person out, change the rules of the sign-in.
               </p>
             ),
           }}

@@ -21,7 +21,7 @@ const members: Readonly<Record<string, RawBuilder<unknown>>> = {
   address: sql`to_json(s.address)`,
   program: sql`to_json(s.program)`,
   createdAt: jsonTime(sql`s.created_at`),
-  seenAt: jsonTime(sql`coalesce(s.seen_at, s.created_at)`),
+  seenAt: jsonTime(sql`greatest(s.seen_at, s.created_at)`),
   expiresAt: jsonTime(sql`s.expires_at`),
 };
 

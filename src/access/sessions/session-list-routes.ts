@@ -110,7 +110,7 @@ export async function sessionListRoutes(
     },
     remove: {
       scopes: managing,
-      summary: 'Ending a session, with the keys that were made in it',
+      summary: 'Ending a session, with the keys and clients that a person made in it',
       async remove({ params: { tenant, id }, request }) {
         if (!(await sessions.endById(tenant, id, enderOf(request)))) noSuchSession();
       },
@@ -124,7 +124,7 @@ export async function sessionListRoutes(
       schema: {
         operationId: 'endSessions',
         tags,
-        summary: 'Ending all sessions of a person, with the keys that were made in them',
+        summary: 'Ending all sessions of a person, with the keys and clients that they made',
         params: SessionsPath,
         body: PersonOfSessions,
         response: { 200: json(EndedSessions, { description: 'They ended. A person without sessions is no error.' }) },

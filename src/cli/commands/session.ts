@@ -13,9 +13,9 @@ export const command: Command = {
 
 list prints a JSON array of the active sessions of the console: who is signed in, since when,
 last seen (to the minute), address and browser. end ends one of them, or all of a person, by
-what their OpenID provider knows them by, with the keys that were made in them. It takes
-effect within 5 seconds, in every process. A client whose secret is known can sign in again:
-revoke the client. A person can sign in again as long as a rule lets them in.
+what their OpenID provider knows them by, with the keys and clients that a person made in
+them. It takes effect within 5 seconds, in every process. A client whose secret is known can
+sign in again: revoke the client. A person can sign in again as long as a rule lets them in.
 
 Examples:
   annals session end --tenant acme 8f3c21a90b7d4e65

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { listClients } from '../../../src/access/oauth/clients.ts';
@@ -9,7 +10,7 @@ import { eventually } from '../../support/server/patience.ts';
 import { PeopleServer, publicUrl, rulesOf, sessionOf } from '../../support/server/people.ts';
 import { startTestServer, testSecretKeys } from '../../support/server/server.ts';
 
-const waited = 0;
+let waited = 0;
 const clock = { elapsed: () => performance.now() + waited };
 const people = closeAfterAll(
   await PeopleServer.start(
@@ -236,6 +237,28 @@ describe('ending a session', () => {
       },
     ]);
     expect(await accesses(`kind:key_revoked client:${key}`)).toMatchObject([{ details: { why: 'session' } }]);
+  });
+
+  test.each<[string, (browser: Browser) => Promise<unknown>]>([
+    ['is ended', async (browser) => await end(await idOf(browser))],
+    ['is ended with all of the person', () => endAll({ issuer: provider.issuer, subject: 'u-1' })],
+  ])('that %s ends the clients that were made in it, within five seconds in another process', async (_what, finish) => {
+    const browser = await signIn('u-1', 'admins');
+    const name = `Made ${randomUUID()}`;
+    const body = { name, scopes: ['changelog.changelog_read'], expiresIn: 3_600 };
+    const made = await browser.post('/console/api/access/acme/clients', body);
+    expect(made.status).toBe(201);
+    const { id: clientId, clientSecret } = (await made.json()) as { id: string; clientSecret: string };
+    const token = await server.tokenOf({ ...manager, clientId, clientSecret });
+    const read = async () => {
+      const answer = await second.call('/changelog/acme/changelogs', { token });
+      await answer.text();
+      return answer.status;
+    };
+    expect(await read()).toBe(200);
+    await finish(browser);
+    waited += 5_000;
+    expect(await read()).toBe(401);
   });
 
   test("of one's own ends it as that of another", async () => {

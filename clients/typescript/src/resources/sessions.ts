@@ -26,12 +26,12 @@ export class Sessions {
     return listWalk({ transport: this.#transport, path: this.#path, options, read }, parameters);
   }
 
-  /** Ends a session, with the keys that were made in it. */
+  /** Ends a session, with the keys and clients that a person made in it. */
   async end(id: string, options?: CallOptions): Promise<void> {
     await this.#transport.send({ method: 'DELETE', path: `${this.#path}${path`/${id}`}` }, options);
   }
 
-  /** Ends all sessions of a person in the tenant, with their keys. Returns how many ended. */
+  /** Ends all sessions of a person in the tenant, with the keys and clients that they made. Returns how many ended. */
   async endAllOf(person: { issuer: string; subject: string }, options?: CallOptions): Promise<{ ended: number }> {
     const request = { method: 'POST', path: `${this.#path}/end`, body: jsonBody(person) } as const;
     return await this.#transport.fetchJson(request, options);
