@@ -113,7 +113,7 @@ function LastDeliveries({
 }
 
 function Settings({ subscription }: { readonly subscription: Subscription }) {
-  const { id, q, maxAge, hide = [], from, maker, metadata } = subscription;
+  const { id, q, maxAge, hide = [], from, maker, makerName, metadata } = subscription;
   const members = targetOf(subscription);
   const { publicKey } = members;
   return (
@@ -135,7 +135,10 @@ function Settings({ subscription }: { readonly subscription: Subscription }) {
       </Fact>
       <Fact label="Of who made a change">{wordsOfActors(draftOf(subscription).actors)}</Fact>
       <Fact label="Started">{from === 'start' || from === 'now' ? starts[from] : 'at a cursor'}</Fact>
-      <Fact label="Maker" class="mono" text={maker} />
+      <Fact label="Maker">
+        {makerName === undefined ? undefined : <Name text={makerName} />}{' '}
+        {makerName === maker ? undefined : <Name class="mono muted" text={maker} />}
+      </Fact>
       <Fact label="Changed">
         <Time at={metadata.modifiedAt} />, version {metadata.version}{' '}
         <HistoryLink entity="changelog-subscription" entityId={id} />

@@ -62,6 +62,7 @@ export function costTests(the: () => ConsoleUnderTest): void {
     await page.getByRole('button', { name: 'New budget' }).first().click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Id').fill('whole');
+    await dialog.getByLabel('Name', { exact: true }).fill('All of us');
     await dialog.getByLabel('Limit').fill('fifty');
     await dialog.getByRole('button', { name: 'Save' }).click();
     await dialog.getByText('US dollars, such as 50 or 0.25.').waitFor();
@@ -69,14 +70,15 @@ export function costTests(the: () => ConsoleUnderTest): void {
     await dialog.getByLabel('Limit').fill('50');
     await dialog.getByRole('button', { name: 'Save' }).click();
     await page.getByText('of $50.00').waitFor();
-    await page.getByRole('button', { name: 'Edit whole' }).click();
+    await page.getByRole('button', { name: 'Edit All of us' }).click();
+    await expect.poll(() => dialog.getByLabel('Name', { exact: true }).inputValue()).toBe('All of us');
     await dialog.getByLabel('Unit').selectOption('tokens');
     await dialog.getByLabel('Limit').fill('2000000');
     await dialog.getByRole('button', { name: 'Save' }).click();
     await page.getByText('of 2,000,000').waitFor();
     expect(await sidewaysRoom(page)).toBe(0);
     await checkAccessibility(page);
-    await page.getByRole('button', { name: 'Delete whole' }).click();
+    await page.getByRole('button', { name: 'Delete All of us' }).click();
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await page.getByText('There is no budget yet').waitFor();
   });

@@ -84,6 +84,9 @@ const live = {
     readOnly: true,
     description: 'The id of the client that made or last changed it, whose scopes count.',
   }),
+  makerName: Type.Optional(
+    Type.String({ readOnly: true, description: 'The name of that client, or of the person who signed in as it.' }),
+  ),
   cursor: Type.String({ readOnly: true, description: 'How far the history has been read, as a cursor of the feed.' }),
   pending: count('Changes that were read and are still to be delivered.'),
   parked: count('Changes that could not be delivered. Annals keeps them for 30 days.'),
@@ -128,6 +131,7 @@ const shownExample = {
   maxAge: 'P1D',
   state: 'active',
   maker: 'acme.9f3c',
+  makerName: 'Jane Doe',
   cursor: 'AUYx',
   pending: 0,
   parked: 0,

@@ -24,11 +24,12 @@ export const subscriptionTable = documentTable<SubscriptionColumns>('subscriptio
   maker: 'maker',
 });
 
-/** The live members as JSON texts, from subscription `s`, state `t` and replay `r`. Nulls are omitted. */
+/** The live members as JSON texts, from subscription `s`, state `t`, replay `r` and client `c`. Nulls are omitted. */
 const live: Readonly<Record<string, RawBuilder<unknown>>> = {
   state: sql`to_json(t.state)`,
   reason: sql`to_json(t.reason)`,
   maker: sql`to_json(s.maker)`,
+  makerName: sql`to_json(c.name)`,
   cursor: sql`to_json(t.cursor)`,
   pending: sql`t.waiting`,
   parked: sql`t.parked`,
@@ -49,7 +50,8 @@ const liveText = sql<string>`concat(${sql.join(
 
 const joined = sql`subscription s
   join subscription_state t on t.tenant = s.tenant and t.subscription = s.id
-  left join subscription_replay r on r.tenant = s.tenant and r.subscription = s.id`;
+  left join subscription_replay r on r.tenant = s.tenant and r.subscription = s.id
+  left join oauth_client c on c.tenant = s.tenant and c.client_id = s.maker`;
 
 const shown = sql<string>`left(s.document, -1) || ${liveText}`;
 

@@ -87,7 +87,7 @@ async function thresholdsOf(
 }
 
 function mailOf(tenant: string, { budget, first, spent, threshold }: Reached) {
-  const { id, client, agent, model, period, limitUsd } = budget;
+  const { id, name, client, agent, model, period, limitUsd } = budget;
   const of =
     client !== undefined
       ? `the client ${client}`
@@ -99,12 +99,16 @@ function mailOf(tenant: string, { budget, first, spent, threshold }: Reached) {
   const amount = (figure: string) => (limitUsd === undefined ? `${figure} tokens` : `$${figure}`);
   const when = { day: `on ${dateOf(first)}`, month: `in ${dateOf(first).slice(0, 7)}`, lifetime: 'since ever' }[period];
   const text = [
-    `The budget ${id} of the tenant ${tenant} has reached ${threshold} %:`,
+    `The budget ${name === undefined ? id : `"${name}" (${id})`} of the tenant ${tenant} has reached ${threshold} %:`,
     `${of} spent ${amount(spent)} of ${amount(limitUsd ?? String(budget.limitTokens))} ${when} (UTC).`,
     '',
     'Calls that may need more than what is left get 403 quota_exceeded.',
     'This e-mail is sent once for each threshold and period.',
   ].join('\n');
   const messageId = `<budget.${tenant}.${id}.${first}.${threshold}@annals>`;
-  return { subject: `Annals: the budget ${id} has reached ${threshold} %`, text, messageId };
+  return {
+    subject: `Annals: the budget ${name === undefined ? id : `"${name}"`} has reached ${threshold} %`,
+    text,
+    messageId,
+  };
 }

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { MetadataInput, shownMetadata } from '../../http/body-members.ts';
-import { chosenId, chosenIdInPath, nameRules, TenantName } from '../../http/chosen-id.ts';
+import { chosenId, chosenIdInPath, chosenName, nameRules, TenantName } from '../../http/chosen-id.ts';
 import { listItem } from '../../http/openapi/components.ts';
 
 /** Budgets per tenant. */
@@ -15,6 +15,7 @@ export const BudgetPath = Type.Object({ tenant: TenantName, id: chosenIdInPath('
 const selector = (description: string) => Type.Optional(Type.String({ ...nameRules, description }));
 
 const members = {
+  name: Type.Optional(chosenName),
   client: selector('Calls of this client or key alone. The calls of a key count towards the client that made it, too.'),
   agent: selector('Calls of chats with this agent alone.'),
   model: selector('Calls of this model alone, as `GET /usage/{tenant}/calls` names it.'),
@@ -47,7 +48,7 @@ const alerts = Type.Array(Type.Integer({ minimum: 1, maximum: 100 }), {
     '`notificationEmail`, one for each threshold and period. Default: `[50, 80, 100]`.',
 });
 
-const example = { client: 'acme.9f3c5d1e7a2b4c6d8e0f', period: 'month' as const, limitUsd: '50' };
+const example = { name: 'Support', client: 'acme.9f3c5d1e7a2b4c6d8e0f', period: 'month' as const, limitUsd: '50' };
 
 const Metadata = Type.Object(shownMetadata, { $id: 'BudgetMetadata' });
 const metadata = { version: 1, createdAt: '2026-09-01T09:30:00.000Z', modifiedAt: '2026-09-01T09:30:00.000Z' };

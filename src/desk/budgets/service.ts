@@ -55,12 +55,13 @@ export function createBudgets(options: {
       const document = JSON.stringify(budget);
       return {
         row: { document, fields: projectedJson(document), ...termsOf(body) },
+        name: budget.name,
         async also() {
           if (isFull) throw new AnnalsError('validation_violation', `A tenant has at most ${maxBudgets} budgets.`);
         },
       };
     },
-    nameOf: () => undefined,
+    nameOf: (document) => (JSON.parse(document) as Budget).name,
   });
 
   return {

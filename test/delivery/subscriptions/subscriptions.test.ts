@@ -180,6 +180,12 @@ test('when its maker is revoked it is paused, and another client takes it over a
   const client = await server.createClient('acme', { name: 'Maker' });
   const maker = subscriptionsOf(server, 'acme', await server.tokenOf(client));
   const { id } = await maker.make({ q: 'entity:product', target: webhook({ url: receiver.url }) });
+  expect(await acme.get(id)).toMatchObject({ maker: client.clientId, makerName: client.name });
+  const { body: named } = await acme.call<{ id: string }[]>(
+    'GET',
+    `?q=${encodeURIComponent(`makerName:"${client.name}"`)}`,
+  );
+  expect(named.map((one) => one.id)).toContain(id);
   await recordUpdates(server, 'acme', ['before']);
   await eventually(() => acme.counts(id)).toMatchObject({ delivered: 1 });
   await revokeClient(server.context.db, client.clientId);
@@ -262,7 +268,7 @@ test('a sample says that it is one, and both keys sign for a day after a rotatio
   const { id, secret } = await acme.make({ q: 'entity:none', target: webhook({ url: receiver.url }) });
   const rotated = await acme.call<{ secret: string }>('POST', `/${id}/rotate`);
   expect(rotated.body.secret).not.toBe(secret);
-  expect((await acme.call('POST', `/${id}/test`)).body).toEqual({ outcome: 'delivered', status: 204 });
+  expect((await acme.call('POST', `/${id}/test`)).body).toMatchObject({ outcome: 'delivered', status: 204 });
   const [sample] = receiver.received;
   expect(JSON.parse(sample?.body ?? '')).toMatchObject({ type: 'test', data: { test: true } });
   expect(String(sample?.headers['webhook-signature']).split(' ')).toHaveLength(2);
@@ -271,7 +277,7 @@ test('a sample says that it is one, and both keys sign for a day after a rotatio
   const { answer } = receiver;
   receiver.answer = (_received, response) => void response.writeHead(429, { 'retry-after': '7' }).end();
   const refused = { outcome: 'failed', status: 429, error: 'The target answered 429.' };
-  expect((await acme.call('POST', `/${id}/test`)).body).toEqual(refused);
+  expect((await acme.call('POST', `/${id}/test`)).body).toMatchObject(refused);
   receiver.answer = answer;
   await acme.call('DELETE', `/${id}`);
 });

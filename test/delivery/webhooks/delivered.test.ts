@@ -34,13 +34,14 @@ test('a webhook is not sent its own creation, and a batch is, as an archive has 
   const q = 'entity:changelog-subscription';
   const webhook = await acme.make({ id: 'own', q, target: { type: 'webhook', url: `${receiver.url}/own` } });
   const batch = await acme.make({ id: 'all', q, target: { type: 'http', url: `${receiver.url}/all`, maxSeconds: 0 } });
-  await eventually(() => acme.counts(batch.id)).toMatchObject({ matched: 1, delivered: 1 });
+  // The batch may begin before the position of the creation of the webhook, which is given after its commit.
+  const sent = () =>
+    receiver.received.flatMap(({ path, body }) =>
+      [...body.matchAll(/"entity":"changelog-subscription","entityId":"(\w+)"/g)].map(([, id]) => `${path} ${id}`),
+    );
+  await eventually(sent).toEqual(expect.arrayContaining(['/hook/all all', '/hook/own all']));
   await eventually(() => acme.counts(webhook.id)).toMatchObject({ matched: 1, delivered: 1 });
-  const sent = receiver.received.map(({ path, body }) => [path, /"entityId":"(\w+)"/.exec(body)?.[1]]);
-  expect(sent.toSorted()).toEqual([
-    ['/hook/all', 'all'],
-    ['/hook/own', 'all'],
-  ]);
+  expect(sent()).not.toContain('/hook/own own');
   for (const { id } of [webhook, batch]) await acme.call('DELETE', `/${id}`);
 });
 
@@ -80,7 +81,7 @@ test('what an attempt sent is shown again without secrets, with the masks and er
 
   // The test says what it sent as well.
   const tested = (await acme.call<{ request: { body: string } }>('POST', `/${id}/test`)).body;
-  expect(tested.request.body).toBe(receiver.received.at(-1)?.body);
+  expect(receiver.received.map(({ body }) => body)).toContain(tested.request.body);
   expect(JSON.stringify(tested)).not.toContain('hunter2');
   const sample = (await attempts()).find(({ kind }) => kind === 'test');
   expect((await acme.call('GET', `/${id}/attempts/${sample?.id}/request`)).body).toMatchObject({

@@ -373,7 +373,7 @@ test('each threshold of a period sends one e-mail, also for the period before an
   const { budgetAlerts, configuration } = server.context;
   const address = { value: 'ops@example.com', json: '"ops@example.com"', size: { bytes: 17, values: 1, levels: 0 } };
   await configuration.create(author(tenant), [{ key: 'notificationEmail', ...address }]);
-  await make(tenant, { id: 'b', period: 'day', limitTokens: 100, alerts: [50, 80] });
+  await make(tenant, { id: 'b', name: 'Support', period: 'day', limitTokens: 100, alerts: [50, 80] });
   await make(tenant, { id: 'c', agent: 'other', period: 'day', limitTokens: 1 });
   const mails = async () => {
     const { rows } = await server.database.pool.query<{ subject: string }>(
@@ -391,7 +391,7 @@ test('each threshold of a period sends one e-mail, also for the period before an
   await budgetAlerts.look(tenant);
   await spend(tenant, {}, 10);
   await budgetAlerts.look(tenant);
-  const subjects = ['Annals: the budget b has reached 50 %', 'Annals: the budget b has reached 80 %'];
+  const subjects = ['Annals: the budget "Support" has reached 50 %', 'Annals: the budget "Support" has reached 80 %'];
   expect(await mails()).toEqual(subjects);
   const { rows } = await server.database.pool.query('select * from budget_due where tenant = $1', [tenant]);
   expect(rows).toEqual([]);
@@ -406,4 +406,23 @@ test('each threshold of a period sends one e-mail, also for the period before an
   await spend(tenant, { at: Date.now() - day }, 1);
   await budgetAlerts.look(tenant);
   expect(await mails()).toEqual(subjects.toSpliced(1, 0, subjects[0] ?? ''));
+});
+
+test('a budget may have a name, which its changes show too; written without one, it has none', async () => {
+  const tenant = await newTenant(server);
+  const terms = { period: 'day', limitTokens: 100 };
+  await make(tenant, { id: 'named', name: 'x'.repeat(200), ...terms });
+  expect((await send(tenant, 'GET', '/named')).body).toMatchObject({ name: 'x'.repeat(200) });
+  for (const name of ['', 'x'.repeat(201), 'a\r\nBcc: b@c.example']) {
+    expect((await send(tenant, 'PUT', '/named', { name, ...terms })).status).toBe(400);
+  }
+  expect((await send(tenant, 'PUT', '/named', { name: 'Support', ...terms })).status).toBe(204);
+  expect((await send(tenant, 'GET', '?q=name:Support')).body).toMatchObject([{ id: 'named' }]);
+  expect((await send(tenant, 'PUT', '/named', terms)).status).toBe(204);
+  expect((await send(tenant, 'GET', '/named')).body).not.toHaveProperty('name');
+  const { rows } = await server.database.pool.query<{ name: string | null }>(
+    'select name from change_entry where tenant = $1 order by sequence',
+    [tenant],
+  );
+  expect(rows.map(({ name }) => name?.slice(0, 7))).toEqual(['xxxxxxx', 'Support', undefined]);
 });

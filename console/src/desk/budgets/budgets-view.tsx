@@ -41,7 +41,18 @@ export function BudgetsView() {
       }
       keyOf={({ id }) => id}
       columns={[
-        { label: 'Budget', sort: '_id', class: 'mono', cell: ({ id }) => <Name text={id} /> },
+        {
+          label: 'Budget',
+          sort: 'name',
+          cell: ({ id, name }) =>
+            name === undefined ? (
+              <Name class="mono" text={id} />
+            ) : (
+              <>
+                <Name text={name} /> <Name as="div" class="mono muted cell-cut" text={id} />
+              </>
+            ),
+        },
         { label: 'What counts', cell: (budget) => <Counted budget={budget} /> },
         { label: 'Period', sort: 'period', class: 'nowrap', cell: ({ period }) => periods[period] },
         { label: 'Used', class: 'budget-use', cell: (budget) => <Used budget={budget} /> },
@@ -55,14 +66,14 @@ export function BudgetsView() {
           class: 'nowrap',
           cell: (budget) => (
             <>
-              <Button kind="quiet" aria-label={`Edit ${budget.id}`} onClick={() => setEdited(budget)}>
+              <Button kind="quiet" aria-label={`Edit ${nameOf(budget)}`} onClick={() => setEdited(budget)}>
                 Edit
               </Button>
               <ConfirmButton
                 kind="quiet"
-                aria-label={`Delete ${budget.id}`}
+                aria-label={`Delete ${nameOf(budget)}`}
                 ask={{
-                  title: `Delete the budget ${budget.id}?`,
+                  title: `Delete the budget ${nameOf(budget)}?`,
                   run: async () => {
                     await annals().budgets.delete(budget.id);
                     list.reload();
@@ -86,6 +97,10 @@ export function BudgetsView() {
       )}
     </ListPage>
   );
+}
+
+function nameOf({ id, name }: Budget): string {
+  return name ?? id;
 }
 
 function Counted({ budget: { client, agent, model } }: { readonly budget: Budget }) {
@@ -116,7 +131,7 @@ function Used({ budget }: { readonly budget: Budget }) {
         {text(spent)} of {text(limit)}
         {reserved === 0 ? '' : `, ${text(reserved)} reserved`}
       </p>
-      <Progress share={share} label={`Used of the budget ${id}`} />
+      <Progress share={share} label={`Used of the budget ${nameOf(budget)}`} />
     </div>
   );
 }
@@ -145,9 +160,9 @@ function BudgetDialog({ budget, onSaved, onClose }: BudgetDialogProps) {
   const [draft, setDraft] = useState<BudgetDraft>(budget === undefined ? newDraft : draftOf(budget));
   const [tried, setTried] = useState(false);
   const faults = tried ? faultsOf(draft) : {};
-  const text = (name: 'id' | 'name' | 'limit' | 'alerts') => ({
+  const text = (name: 'id' | 'title' | 'name' | 'limit' | 'alerts') => ({
     value: draft[name],
-    error: name === 'id' ? undefined : faults[name],
+    error: name === 'id' || name === 'title' ? undefined : faults[name],
     onText: (written: string) => setDraft({ ...draft, [name]: written }),
   });
   const choice = <Name extends 'by' | 'period' | 'unit'>(name: Name) => ({
@@ -166,13 +181,14 @@ function BudgetDialog({ budget, onSaved, onClose }: BudgetDialogProps) {
   };
   return (
     <Dialog
-      title={budget === undefined ? 'New budget' : `Budget ${budget.id}`}
+      title={budget === undefined ? 'New budget' : `Budget ${nameOf(budget)}`}
       onClose={onClose}
       actions={[{ label: 'Save', run: save }]}
     >
       {budget === undefined ? (
         <TextField kind="code" label="Id" hint="Left empty: a random one." {...text('id')} />
       ) : undefined}
+      <TextField kind="name" label="Name" hint="Shown instead of the id. It may be left empty." {...text('title')} />
       <SelectField label="What counts" choices={selectors} {...choice('by')} />
       {draft.by === 'all' ? undefined : (
         <TextField kind="code" label={`Which ${draft.by}`} hint={hints[draft.by]} {...text('name')} />
@@ -210,7 +226,9 @@ function BudgetDialog({ budget, onSaved, onClose }: BudgetDialogProps) {
 /** A budget as the form has it. */
 interface BudgetDraft {
   readonly id: string;
+  readonly title: string;
   readonly by: (typeof selectors)[number][0];
+  /** Of the client, the agent or the model. */
   readonly name: string;
   readonly period: Budget['period'];
   readonly unit: 'usd' | 'tokens';
@@ -220,6 +238,7 @@ interface BudgetDraft {
 
 const newDraft: BudgetDraft = {
   id: '',
+  title: '',
   by: 'all',
   name: '',
   period: 'month',
@@ -232,6 +251,7 @@ function draftOf(budget: Budget): BudgetDraft {
   const by = (['client', 'agent', 'model'] as const).find((name) => budget[name] !== undefined) ?? 'all';
   return {
     id: budget.id,
+    title: budget.name ?? '',
     by,
     name: by === 'all' ? '' : (budget[by] ?? ''),
     period: budget.period,
@@ -242,10 +262,11 @@ function draftOf(budget: Budget): BudgetDraft {
 }
 
 /** What is sent. The service says what is wrong with it, but for what cannot be sent as a number. */
-function inputOf({ by, name, period, unit, limit, alerts }: BudgetDraft): BudgetInput {
+function inputOf({ title, by, name, period, unit, limit, alerts }: BudgetDraft): BudgetInput {
   const written = limit.trim();
   const thresholds = alerts.split(/[,\s]+/).filter((text) => text !== '');
   return {
+    ...(title.trim() !== '' && { name: title.trim() }),
     ...(by !== 'all' && { [by]: name.trim() }),
     period,
     ...(unit === 'usd' ? { limitUsd: written } : { limitTokens: Number(written) }),
