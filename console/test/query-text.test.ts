@@ -2,6 +2,7 @@ import { JsonNumber } from '@annals/client/json';
 import { expect, test } from 'vitest';
 import { scanQuery } from '../../src/query/scan.ts';
 import { writtenValue } from '../../src/query/written.ts';
+import { fileNameOf } from '../src/components/buttons.tsx';
 import { hasWords, wordPattern } from '../src/find/found.ts';
 import { queryOfDocumentField, queryOfField, queryOfStep, queryOfValue } from '../src/history/document-queries.ts';
 import {
@@ -21,6 +22,17 @@ import {
 } from '../src/query-text/edit-query.ts';
 
 const termsOf = (q: string) => topTerms(q).map(({ field, valueStart, end }) => [field, q.slice(valueStart, end)]);
+
+test('a file is named after what is in it, and no shell takes the name for more', () => {
+  const at = '2026-03-04T10:11:12.345Z';
+  const nameOf = (entity: string, entityId: string) => fileNameOf([entity, entityId, at], 'proof');
+  const time = '2026-03-04T10-11-12.345Z.proof';
+  expect(nameOf('order', 'ORD-1')).toBe(`order-ORD-1-${time}`);
+  expect(nameOf('--key', '$(rm -rf ~)/../"x" \u202e')).toBe(`key-rm-rf-..-x-${time}`);
+  expect(nameOf('../étage', '日本')).toBe(`étage-日本-${time}`);
+  expect(nameOf('', '')).toBe(time);
+  expect(nameOf('a'.repeat(1_000), '😀'.repeat(10))).toBe(`${'a'.repeat(60)}-${time}`);
+});
 
 test('a bare value runs on over blanks and ends before the next field', () => {
   expect(termsOf('actor:Jane Doe type:update')).toEqual([

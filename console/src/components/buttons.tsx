@@ -49,22 +49,41 @@ interface SaveButtonProps {
   /** Of the file. */
   readonly name: string;
   readonly text: () => Promise<string>;
+  readonly onSaved?: () => void;
 }
 
 /** Saves a text as a file. */
-export function SaveButton({ label, name, text }: SaveButtonProps) {
+export function SaveButton({ label, name, text, onSaved }: SaveButtonProps) {
   const save = async () => {
     const link = document.createElement('a');
     link.href = URL.createObjectURL(new Blob([await text()], { type: 'text/plain' }));
     link.download = name;
     link.click();
     URL.revokeObjectURL(link.href);
+    onSaved?.();
   };
   return (
     <WorkButton icon="download" run={save}>
       {label}
     </WorkButton>
   );
+}
+
+/** Characters of each part of the name of a file. */
+const maxPart = 60;
+
+/**
+ * The name of a file by what is in it. No shell takes it for more than a name.
+ *
+ * @example
+ * fileNameOf(['order', 'ORD 1', '2026-03-04T10:11:12.000Z'], 'proof'); // order-ORD-1-2026-03-04T10-11-12.000Z.proof
+ */
+export function fileNameOf(parts: readonly string[], ending: string): string {
+  const plain = parts.map((part) => [...part.replaceAll(/[^\p{L}\p{N}._]+/gu, '-')].slice(0, maxPart).join(''));
+  return `${plain
+    .join('-')
+    .replaceAll(/-{2,}/g, '-')
+    .replace(/^[-.]+/, '')}.${ending}`;
 }
 
 interface CopyButtonProps {

@@ -3,9 +3,9 @@ import { useMemo, useState } from 'preact/hooks';
 import { annals } from '../api/annals.ts';
 import { type Entry, type PathChange, readEntry } from '../api/history-reads.ts';
 import { useInSlices, useRequest } from '../api/requests.ts';
-import { allows, historyAbilities } from '../api/session.ts';
+import { allows, historyAbilities, session } from '../api/session.ts';
 import { PathChanges } from '../compare/path-changes.tsx';
-import { CopyButton, SaveButton } from '../components/buttons.tsx';
+import { CopyButton, fileNameOf, SaveButton } from '../components/buttons.tsx';
 import { JsonTree } from '../components/json-tree.tsx';
 import { itemsOf } from '../components/lazy-list.tsx';
 import { LinesView } from '../components/lines-view.tsx';
@@ -49,6 +49,8 @@ const views: readonly (readonly [View, string])[] = [
 /** An entry in full, at an address of its own. */
 export function EntryPanel({ entry: ref, onClose }: EntryPanelProps) {
   const [view, setView] = useState<View>('changes');
+  /** The ref of the entry whose proof was saved. */
+  const [proved, setProved] = useState<string>();
   const request = useRequest(ref, (signal) => readEntry(ref, signal));
   const { value } = request;
   const shownViews = views.filter(([name]) => name !== 'document' || allows(historyAbilities.documents));
@@ -58,8 +60,13 @@ export function EntryPanel({ entry: ref, onClose }: EntryPanelProps) {
       onClose={onClose}
       actions={
         <>
-          {allows('changelog.proof_read') ? (
-            <SaveButton label="Proof" name="change.proof" text={() => annals().proofs.get({ ref })} />
+          {value !== undefined && allows('changelog.proof_read') ? (
+            <SaveButton
+              label="Proof"
+              name={proofNameOf(value)}
+              text={() => annals().proofs.get({ ref })}
+              onSaved={() => setProved(ref)}
+            />
           ) : undefined}
           <CopyButton what="the address" text={() => location.href} />
         </>
@@ -69,6 +76,7 @@ export function EntryPanel({ entry: ref, onClose }: EntryPanelProps) {
       <Answer of={request}>
         {(entry) => (
           <>
+            {proved === ref ? <SavedProof name={proofNameOf(entry)} /> : undefined}
             <EntryFacts entry={entry} />
             <Segments
               class="entry-views"
@@ -86,6 +94,26 @@ export function EntryPanel({ entry: ref, onClose }: EntryPanelProps) {
         )}
       </Answer>
     </SidePanel>
+  );
+}
+
+function proofNameOf({ entity, entityId, at }: Entry): string {
+  return fileNameOf([entity, entityId, at], 'proof');
+}
+
+/** How the proof is verified that the reader has just saved. */
+function SavedProof({ name }: { readonly name: string }) {
+  const command = `annals verify ${name} --key "$(cat ${session.value?.tenant}.vkey)"`;
+  return (
+    <div class="saved-proof" role="status">
+      <p>
+        Saved. This command verifies it, with the verifier key that you keep from{' '}
+        <Link to={{ path: 'security/proof' }}>Security, Proof</Link>:
+      </p>
+      <p>
+        <code>{command}</code> <CopyButton what="the command" text={() => command} />
+      </p>
+    </div>
   );
 }
 

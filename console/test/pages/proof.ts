@@ -42,7 +42,17 @@ export function proofTests(the: () => ConsoleUnderTest): void {
     await page.setViewportSize({ width: 1280, height: 860 });
     await goWithin(page, 'history?q=entity%3Aproduct+entityId%3Abrisk-go');
     await page.locator('.entry-link').first().click();
-    const proof = await saved(page, 'Proof');
+    const save = page.getByRole('button', { name: 'Proof', exact: true });
+    const [file] = await Promise.all([page.waitForEvent('download'), save.click()]);
+    const name = file.suggestedFilename();
+    expect(name).toMatch(/^product-brisk-go-20\d\d-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z\.proof$/);
+    await page.getByText(`annals verify ${name} --key "$(cat sealed.vkey)"`).waitFor();
+    await page.getByRole('button', { name: 'Copy the command' }).waitFor();
+    await checkAccessibility(page);
+    await page.setViewportSize({ width: 390, height: 800 });
+    await expect.poll(() => sidewaysRoom(page)).toBe(0);
+    await page.setViewportSize({ width: 1280, height: 860 });
+    const proof = await readFile(await file.path(), 'utf8');
     expect(verifyProof(proof, [log?.vkey ?? ''])).toMatchObject({ size: log?.size, hidden: [] });
     await page.keyboard.press('Escape');
     await page.getByRole('button', { name: 'Export', exact: true }).click();
