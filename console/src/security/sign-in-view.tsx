@@ -21,6 +21,7 @@ interface Rule {
   readonly trustsEmail: boolean;
   readonly query?: string;
   readonly hide?: readonly string[];
+  readonly actors?: boolean | string;
 }
 
 interface TestResult {
@@ -101,7 +102,7 @@ function Rules({ rules }: { readonly rules: readonly Rule[] }) {
 }
 
 /** A rule as a sentence. */
-function RuleText({ rule: { claims, scopes, trustsEmail, query, hide = [] } }: { readonly rule: Rule }) {
+function RuleText({ rule: { claims, scopes, trustsEmail, query, hide = [], actors } }: { readonly rule: Rule }) {
   return (
     <>
       Who has{' '}
@@ -140,6 +141,7 @@ function RuleText({ rule: { claims, scopes, trustsEmail, query, hide = [] } }: {
           .
         </>
       )}
+      {actors === false ? ' They do not see who made a change.' : undefined}
       {trustsEmail && claims.some(({ claim }) => /^\/?email$/.test(claim))
         ? ' The address need not be verified.'
         : undefined}

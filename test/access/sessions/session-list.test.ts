@@ -135,16 +135,30 @@ describe('the list', () => {
     expect(Object.keys(shown).sort()).toEqual(['id', 'name']);
   });
 
-  test('has no session that expired, signed out, or whose client was revoked', async () => {
+  test('has no session that expired, signed out, or whose client was revoked, has expired or ended with its maker', async () => {
     const browser = await signIn('u-1');
     await browser.post('/console/api/session/keys', {});
     await browser.signOut();
+    // It remains for the key, without what told of the person's device.
+    const { rows } = await sql`select for_keys, address, program, sid, sealed_test from console_session`.execute(
+      server.database.db,
+    );
+    expect(rows).toEqual([{ for_keys: true, address: null, program: null, sid: null, sealed_test: null }]);
     await signIn('u-2');
     await sql`update console_session set expires_at = statement_timestamp() where subject = 'u-2'`.execute(
       server.database.db,
     );
     await signIn('u-3');
     await sql`update oauth_client set revoked_at = now() where name = 'Person u-3'`.execute(server.database.db);
+    const [expired, made] = [await server.createClient('acme'), await server.createClient('acme')];
+    for (const client of [expired, made]) await new Browser(server, { publicUrl }).signIn(client);
+    expect((await list()).items).toHaveLength(2);
+    await sql`update oauth_client set expires_at = now() where client_id = ${expired.clientId}`.execute(
+      server.database.db,
+    );
+    await sql`update oauth_client set makers = '{acme.gone}' where client_id = ${made.clientId}`.execute(
+      server.database.db,
+    );
     expect((await list()).items).toEqual([]);
   });
 
