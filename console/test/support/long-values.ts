@@ -29,7 +29,7 @@ function longText(): LongValue {
       await page.keyboard.press('End');
       await end.waitFor();
       await panel.getByRole('button', { name: 'JSON', exact: true }).click();
-      await panel.getByRole('region', { name: 'The entry as JSON' }).focus();
+      await panel.getByRole('region', { name: 'The change as JSON' }).focus();
       await page.keyboard.press('End');
       await end.waitFor();
     },
@@ -52,7 +52,7 @@ function manyPaths(): LongValue {
       await panel.getByRole('searchbox', { name: 'Find a path' }).fill('field12345');
       await panel.getByText('12345.10', { exact: true }).waitFor();
       await panel.getByRole('button', { name: 'JSON', exact: true }).click();
-      await panel.getByRole('region', { name: 'The entry as JSON' }).focus();
+      await panel.getByRole('region', { name: 'The change as JSON' }).focus();
       await page.keyboard.press('End');
       await panel.locator('.line', { hasText: last }).waitFor();
     },
