@@ -5,6 +5,7 @@ import { bringBackTests } from './pages/bring-back.ts';
 import { chatTests } from './pages/chat.ts';
 import { companyAccountTests } from './pages/company-account.ts';
 import { costTests } from './pages/costs.ts';
+import { credentialTests } from './pages/credentials.ts';
 import { dataTests } from './pages/data.ts';
 import { documentTests } from './pages/document.ts';
 import { entryDetailTests } from './pages/entry-detail.ts';
@@ -69,6 +70,7 @@ describe('AI desk', () => {
 });
 describe('Data', () => dataTests(() => started));
 describe('Proof', () => proofTests(() => started));
+describe('Clients and keys', () => credentialTests(() => started));
 describe('Subscriptions', () => subscriptionTests(() => started));
 describe('search', () => findTests(() => started));
 describe('layout', () => layoutTests(() => started));

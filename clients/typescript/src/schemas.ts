@@ -29,6 +29,8 @@ export type ChangeNames = Schemas['ChangeNames'];
 export type ChangedConfiguration = Schemas['ChangedConfiguration'];
 /** Rights that are removed from a client. */
 export type ClientNarrowing = Schemas['ClientNarrowing'];
+/** The members of a client that `fields` names. */
+export type ClientItem = Schemas['ClientItem'];
 /** A client with its secret, which is shown once. */
 export type ClientWithSecret = Schemas['ClientWithSecret'];
 /** What an agent answered. */
@@ -55,6 +57,8 @@ export type Job = Schemas['Job'];
 export type JobItem = Schemas['JobItem'];
 /** A key, without its secret. */
 export type Key = Schemas['Key'];
+/** The members of a key that `fields` names. */
+export type KeyItem = Schemas['KeyItem'];
 /** Rights that are removed from a key. */
 export type KeyNarrowing = Schemas['KeyNarrowing'];
 /** A key with its text, which is shown once. */

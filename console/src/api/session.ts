@@ -42,6 +42,9 @@ export const sessionEnded = signal(false);
 /** One of them reads the history and exports it. */
 export const historyScopes: readonly string[] = ['changelog.changelog_read', 'changelog.changelog_manage'];
 
+/** One of them shows clients and keys. */
+export const credentialScopes: readonly string[] = ['access.credential_view', 'access.credential_manage'];
+
 /**
  * Abilities of a session in the history beyond its changes. They are used like scopes: what needs a missing one is not
  * shown.

@@ -1,5 +1,5 @@
 import type { ComponentType } from 'preact';
-import { historyAbilities, historyScopes } from '../api/session.ts';
+import { credentialScopes, historyAbilities, historyScopes } from '../api/session.ts';
 import type { IconName } from '../components/icon.tsx';
 import type { View } from '../components/page.tsx';
 
@@ -69,10 +69,7 @@ export const pages: readonly Page[] = [
     views: async () => (await import('../data/data-page.tsx')).dataViews,
   }),
   page('security', 'Security', 'security', {
-    scopes: [
-      ...['changelog.access_read', 'changelog.proof_read'],
-      ...['access.credential_view', 'access.credential_manage'],
-    ],
+    scopes: ['changelog.access_read', 'changelog.proof_read', ...credentialScopes],
     load: async () => (await import('../security/security-page.tsx')).SecurityPage,
     views: async () => (await import('../security/security-page.tsx')).securityViews,
   }),

@@ -1,10 +1,9 @@
 import { useState } from 'preact/hooks';
 import guide from '../../../docs/ai-tools.md?raw';
-import { session } from '../api/session.ts';
-import { CopyButton } from '../components/buttons.tsx';
+import { allows, session } from '../api/session.ts';
+import { CopiedLines } from '../components/credentials.tsx';
 import { Card, PageHeader } from '../components/page.tsx';
-import { TableScroll } from '../components/table.tsx';
-import { basePath } from '../router/router.tsx';
+import { basePath, Link } from '../router/router.tsx';
 import { KeysCard, type MadeKey } from './keys-card.tsx';
 import { type Program, programsOf } from './programs.ts';
 import './connect.css';
@@ -28,7 +27,7 @@ export function ConnectPage() {
       <Card body="connect-card" title={made === undefined ? 'The key' : 'Your new key'}>
         {made === undefined ? undefined : <p>It is shown this once: copy it before you leave the page.</p>}
         <p>Set it in the shell in which you start the program. Visual Studio Code asks for the key instead.</p>
-        <Lines what="the line with the key" text={`export ANNALS_KEY=${made?.key ?? 'annals_…'}`} />
+        <CopiedLines what="the line with the key" text={`export ANNALS_KEY=${made?.key ?? 'annals_…'}`} />
       </Card>
       {programsOf(guide, url).map((program) => (
         <ProgramCard key={program.name} program={program} />
@@ -48,10 +47,16 @@ function KeysOfOperators({ tenant }: { readonly tenant: string }) {
   return (
     <Card body="connect-card" title="Keys">
       <p>
-        A program needs a key. People who signed in with their company's account make their own here. For your session
-        an operator makes one:
+        A program needs a key. People who signed in with their company's account make their own here.{' '}
+        {allows('access.credential_manage') ? (
+          <>
+            You make one under <Link to={{ path: 'security/keys' }}>Security</Link>, or an operator does:
+          </>
+        ) : (
+          'For your session an operator makes one:'
+        )}
       </p>
-      <Lines what="the command" text={command} />
+      <CopiedLines what="the command" text={command} />
     </Card>
   );
 }
@@ -60,18 +65,7 @@ function ProgramCard({ program: { name, where, lines } }: { readonly program: Pr
   return (
     <Card body="connect-card" title={name}>
       <p>{where.split('`').map((words, place) => (place % 2 === 0 ? words : <code key={place}>{words}</code>))}:</p>
-      <Lines what={`the lines for ${name}`} text={lines} />
+      <CopiedLines what={`the lines for ${name}`} text={lines} />
     </Card>
-  );
-}
-
-function Lines({ text, what }: { readonly text: string; readonly what: string }) {
-  return (
-    <div class="connect-lines">
-      <TableScroll label={what}>
-        <pre>{text}</pre>
-      </TableScroll>
-      <CopyButton what={what} label="Copy" text={() => text} />
-    </div>
   );
 }

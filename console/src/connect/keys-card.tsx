@@ -3,8 +3,8 @@ import { apiUrl } from '../api/connection.ts';
 import { useRequest } from '../api/requests.ts';
 import { sessionAnswer } from '../api/session.ts';
 import { Button, useWork } from '../components/buttons.tsx';
+import { keyName, LastUse, RevokeButton } from '../components/credentials.tsx';
 import { SelectField } from '../components/forms.tsx';
-import { ConfirmButton } from '../components/overlays.tsx';
 import { Card } from '../components/page.tsx';
 import { Answer, FailureBox } from '../components/states.tsx';
 import { DataTable } from '../components/table.tsx';
@@ -54,34 +54,17 @@ export function KeysCard({ made, onMade }: { made: MadeKey | undefined; onMade: 
               items={all}
               keyOf={({ id }) => id}
               columns={[
-                { label: 'Key', class: 'nowrap', cell: (key) => <code>{shownId(key)}</code> },
+                { label: 'Key', class: 'nowrap', cell: ({ id }) => <code>{keyName(id)}</code> },
                 { label: 'Made', class: 'nowrap', cell: ({ createdAt }) => <Time at={createdAt} /> },
                 {
                   label: 'Last used',
                   class: 'nowrap',
-                  cell: ({ usedAt }) => (usedAt === null ? 'never' : <Time at={usedAt} />),
+                  cell: ({ usedAt, usedAddress }) => <LastUse at={usedAt} address={usedAddress} />,
                 },
                 { label: 'Ends', class: 'nowrap', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
                 {
                   label: '',
-                  cell: (key) => (
-                    <ConfirmButton
-                      kind="quiet"
-                      aria-label={`Revoke ${shownId(key)}`}
-                      ask={{
-                        title: 'Revoke this key?',
-                        label: 'Revoke',
-                        run: () => revoke(key),
-                        body: (
-                          <p>
-                            Programs that have the key <code>{shownId(key)}</code> stop within five seconds.
-                          </p>
-                        ),
-                      }}
-                    >
-                      Revoke
-                    </ConfirmButton>
-                  ),
+                  cell: (key) => <RevokeButton noun="key" name={keyName(key.id)} run={() => revoke(key)} />,
                 },
               ]}
             />
@@ -92,11 +75,6 @@ export function KeysCard({ made, onMade }: { made: MadeKey | undefined; onMade: 
   );
 }
 
-/** The beginning of the key, to recognise it in the settings of a program. */
-function shownId({ id }: OwnKey): string {
-  return `annals_${id}_…`;
-}
-
 /** A key of the person who is signed in. */
 interface OwnKey {
   readonly id: string;
@@ -104,6 +82,7 @@ interface OwnKey {
   readonly createdAt: string;
   readonly expiresAt: string;
   readonly usedAt: string | null;
+  readonly usedAddress?: string;
 }
 
 /** A key right after it was made: its text is shown this once. */

@@ -1,7 +1,7 @@
 import type { Access } from '@annals/client';
 import { quoted } from '../../../src/query/written.ts';
 import { annals } from '../api/annals.ts';
-import { signsInPeople } from '../api/session.ts';
+import { credentialScopes, signsInPeople } from '../api/session.ts';
 import { bytesText, counted } from '../components/numbers.ts';
 import { TabbedViews, type View } from '../components/page.tsx';
 import { later } from '../components/states.tsx';
@@ -10,16 +10,20 @@ import { Time } from '../components/values.tsx';
 import { ListPage, useList } from '../lists/list-page.tsx';
 import { programText } from './program-text.ts';
 
+const ClientsView = later(async () => (await import('./credentials-view.tsx')).ClientsView);
+const KeysView = later(async () => (await import('./credentials-view.tsx')).KeysView);
 const ProofView = later(async () => (await import('./proof-view.tsx')).ProofView);
 const SessionsView = later(async () => (await import('./sessions-view.tsx')).SessionsView);
 const SignInView = later(async () => (await import('./sign-in-view.tsx')).SignInView);
 
-const viewing = ['access.credential_view', 'access.credential_manage'] as const;
-
 export const securityViews: readonly View[] = [
   { path: 'security/accesses', tab: 'Accesses', scopes: ['changelog.access_read'], Content: AccessesView },
-  { path: 'security/sessions', tab: 'Sessions', scopes: viewing, Content: SessionsView },
-  ...(signsInPeople ? [{ path: 'security/sign-in', tab: 'Sign-in', scopes: viewing, Content: SignInView }] : []),
+  { path: 'security/sessions', tab: 'Sessions', scopes: credentialScopes, Content: SessionsView },
+  ...(signsInPeople
+    ? [{ path: 'security/sign-in', tab: 'Sign-in', scopes: credentialScopes, Content: SignInView }]
+    : []),
+  { path: 'security/clients', tab: 'Clients and keys', scopes: credentialScopes, Content: ClientsView },
+  { path: 'security/keys', below: 'security/clients', scopes: credentialScopes, Content: KeysView },
   { path: 'security/proof', tab: 'Proof', scopes: ['changelog.proof_read'], Content: ProofView },
 ];
 
@@ -130,13 +134,18 @@ function Session({ access, onFilter }: { readonly access: Access; readonly onFil
   );
 }
 
+function byWhom(by: string | number): string {
+  return by === '' ? '' : `by ${by}`;
+}
+
 function detailsOf({ kind, details = {}, count = 1 }: Access): string {
   const { by = '', why = '', scope = '', subject = '', format = '', bytes = 0 } = details;
   if (kind === 'signed_in') return reasons[by] ?? '';
   if (kind === 'session_ended') return `by ${by}`;
   if (kind === 'refused') return `${counted(count, 'time')}: ${refusals[why] ?? why}`;
   if (kind === 'viewer_token_made') return `${counted(count, 'time')} for ${subject}`;
-  if (kind === 'key_revoked') return refusals[why] ?? '';
+  if (kind === 'key_revoked' || kind === 'client_revoked') return refusals[why] ?? byWhom(by);
+  if (/_(?:narrowed|rotated)$/.test(kind ?? '')) return byWhom(by);
   if (kind === 'read') return `${counted(count, 'request')}: ${Object.keys(details).join(', ')}`;
   if (kind === 'export_downloaded') return `${format}, ${bytesText(Number(bytes))}`;
   return String(scope);

@@ -80,7 +80,7 @@ export function companyAccountTests(the: () => ConsoleUnderTest): void {
       await page.setViewportSize({ width: 320, height: 900 });
       expect(await sidewaysRoom(page)).toBe(0);
       await page.setViewportSize({ width: 1280, height: 860 });
-      const lines = await page.locator('.connect-lines pre').allTextContents();
+      const lines = await page.locator('.copied-lines pre').allTextContents();
       const [, key = ''] = /^export ANNALS_KEY=(annals_\w{66})$/.exec(lines[0] ?? '') ?? [];
       expect(lines).toHaveLength(5);
       for (const line of lines.slice(1)) expect(line).toContain(`${url}/mcp/${tenant}`);
