@@ -53,9 +53,11 @@ export const hideLines = threaded(
       .map((line) => {
         const [before, paths, ...after] = elementsOf(parseJson(line, maxDepth));
         if (paths === undefined) throw new Error('a line of an export has no paths');
-        const text = rows === 'field' ? withoutStandIns(compactText(paths)) : compactText(paths);
-        const masked = maskedPaths(text, rules);
-        const field = rows === 'field' ? pathFields(masked) : format === 'CSV' ? quoted(masked) : masked;
+        const written = compactText(paths);
+        const text = rows === 'field' ? withoutStandIns(written) : written;
+        const masked = hide.length === 0 ? text : maskedPaths(text, rules);
+        const fieldsOf = () => pathFields(masked === written ? paths : parseJson(masked, maxDepth));
+        const field = rows === 'field' ? fieldsOf() : format === 'CSV' ? quoted(masked) : masked;
         return `${stringOf(before)}${field}${after.map(stringOf).join('')}`;
       })
       .join('');
@@ -63,8 +65,8 @@ export const hideLines = threaded(
 );
 
 /** The path and its values before and after, as fields of a CSV line. JSON text is no formula. */
-function pathFields(text: string): string {
-  const [field] = entriesOf(parseJson(text, maxDepth));
+function pathFields(paths: JsonNode): string {
+  const [field] = entriesOf(paths);
   if (field === undefined) return ',,';
   const [path, sides] = field;
   const values = ['before', 'after'].map((side) => {
