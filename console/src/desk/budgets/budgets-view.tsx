@@ -10,6 +10,7 @@ import { ConfirmButton, Dialog } from '../../components/overlays.tsx';
 import { Progress } from '../../components/states.tsx';
 import { Name } from '../../components/text.tsx';
 import { ListPage, useList } from '../../lists/list-page.tsx';
+import { place, setParameters } from '../../router/router.tsx';
 import '../costs/costs.css';
 
 const periods = { day: 'Each day', month: 'Each month', lifetime: 'Forever' } as const;
@@ -21,7 +22,11 @@ export function BudgetsView() {
     pageSize: 20,
     read: (parameters, signal) => annals().budgets.list(parameters, { signal }),
   });
-  const [edited, setEdited] = useState<Budget | 'new'>();
+  const [edited, setEdited] = useState<Budget | BudgetDraft | undefined>(() => draftOfPlace(place.value.parameters));
+  const close = () => {
+    setEdited(undefined);
+    setParameters({ client: undefined, agent: undefined, model: undefined }, { replace: true });
+  };
   return (
     <ListPage
       list={list}
@@ -35,7 +40,7 @@ export function BudgetsView() {
         text: 'Without one, calls with your own keys have no limit.',
       }}
       add={
-        <Button kind="primary" icon="plus" onClick={() => setEdited('new')}>
+        <Button kind="primary" icon="plus" onClick={() => setEdited(newDraft)}>
           New budget
         </Button>
       }
@@ -90,9 +95,10 @@ export function BudgetsView() {
     >
       {edited === undefined ? undefined : (
         <BudgetDialog
-          budget={edited === 'new' ? undefined : edited}
+          budget={'metadata' in edited ? edited : undefined}
+          draft={'metadata' in edited ? draftOf(edited) : edited}
           onSaved={list.reload}
-          onClose={() => setEdited(undefined)}
+          onClose={close}
         />
       )}
     </ListPage>
@@ -151,13 +157,14 @@ const hints = {
 interface BudgetDialogProps {
   /** Undefined: a new one. */
   readonly budget: Budget | undefined;
+  readonly draft: BudgetDraft;
   readonly onSaved: () => void;
   readonly onClose: () => void;
 }
 
 /** Creates or changes a budget. */
-function BudgetDialog({ budget, onSaved, onClose }: BudgetDialogProps) {
-  const [draft, setDraft] = useState<BudgetDraft>(budget === undefined ? newDraft : draftOf(budget));
+function BudgetDialog({ budget, draft: first, onSaved, onClose }: BudgetDialogProps) {
+  const [draft, setDraft] = useState(first);
   const [tried, setTried] = useState(false);
   const faults = tried ? faultsOf(draft) : {};
   const text = (name: 'id' | 'title' | 'name' | 'limit' | 'alerts') => ({
@@ -246,6 +253,12 @@ const newDraft: BudgetDraft = {
   limit: '',
   alerts: '50, 80, 100',
 };
+
+/** The new budget that an address names, as the page of costs leads to it; undefined: it names none. */
+function draftOfPlace(parameters: URLSearchParams): BudgetDraft | undefined {
+  const by = (['client', 'agent', 'model'] as const).find((name) => parameters.has(name));
+  return by === undefined ? undefined : { ...newDraft, by, name: parameters.get(by) ?? '' };
+}
 
 function draftOf(budget: Budget): BudgetDraft {
   const by = (['client', 'agent', 'model'] as const).find((name) => budget[name] !== undefined) ?? 'all';

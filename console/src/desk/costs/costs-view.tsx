@@ -4,6 +4,7 @@ import { useMemo } from 'preact/hooks';
 import { AgentName } from '../../agent-names/agent-names.tsx';
 import { annals } from '../../api/annals.ts';
 import { useRequest } from '../../api/requests.ts';
+import { allows } from '../../api/session.ts';
 import { BarChart } from '../../charts/bar-chart.tsx';
 import { Select } from '../../components/forms.tsx';
 import { counted, countText, dollarsText } from '../../components/numbers.ts';
@@ -11,7 +12,7 @@ import { PageHeader } from '../../components/page.tsx';
 import { Answer, EmptyState, LoadingLine } from '../../components/states.tsx';
 import { DataTable } from '../../components/table.tsx';
 import { Name } from '../../components/text.tsx';
-import { place, setParameters } from '../../router/router.tsx';
+import { Link, place, setParameters } from '../../router/router.tsx';
 import { readCosts, type Seen, type SeenBy, seenBys } from './read-costs.ts';
 import './costs.css';
 
@@ -99,6 +100,9 @@ function Shown({ seen }: { readonly seen: Seen }) {
         columns={[
           { label: words[by], cell: (item) => <CostName seen={seen} item={item} /> },
           ...amounts.map(([label, text]) => ({ label, class: 'amount', cell: text, sum: () => text(total) })),
+          ...(by !== 'user' && allows('usage.budget_manage')
+            ? [{ label: 'Actions', cell: (item: CostsOf) => <BudgetLink by={by} name={item.name} /> }]
+            : []),
         ]}
       />
     </>
@@ -112,6 +116,16 @@ const amounts: readonly (readonly [label: string, text: (of: Seen['total']) => C
   ['Tokens out', ({ outputTokens }) => countText(outputTokens)],
   ['Cost unknown', ({ callsWithoutCost }) => (callsWithoutCost === 0 ? '' : counted(callsWithoutCost, 'call'))],
 ];
+
+/** Leads to a new budget of what a row counts, if the row has a name. */
+function BudgetLink({ by, name }: { readonly by: Exclude<SeenBy, 'user'>; readonly name: string | null }) {
+  if (name === null) return null;
+  return (
+    <Link to={{ path: 'desk/budgets', parameters: { [by]: name } }} aria-label={`Set a budget for ${name}`}>
+      Set a budget
+    </Link>
+  );
+}
 
 function CostName({ seen, item }: { readonly seen: Seen; readonly item: CostsOf }) {
   const { name, others } = item;
