@@ -17,6 +17,13 @@ export const defaultExportChoice: ExportChoice = {
   rows: 'change',
 };
 
+/** The values of the field: a CSV file has one of two kinds of rows. */
+const formats = [
+  ['NDJSON', 'NDJSON, one JSON object a line'],
+  ['CSV', 'CSV, a row for each change'],
+  ['CSV field', 'CSV, a row for each field of a change'],
+] as const;
+
 /** What is sent of a choice: the service refuses choices of CSV for other formats. */
 export function sentChoice({ bom, rows, ...choice }: ExportChoice): Omit<NewExport, 'type'> {
   return choice.format === 'CSV' ? { ...choice, bom, rows } : choice;
@@ -35,31 +42,22 @@ export function ExportChoiceFields({ choice, onChange }: ExportChoiceProps) {
     <>
       <SelectField
         label="Format"
-        hint="NDJSON has one JSON object a line. CSV is for spreadsheets."
-        choices={[
-          ['NDJSON', 'NDJSON'],
-          ['CSV', 'CSV'],
-        ]}
-        value={choice.format}
+        hint="CSV is for spreadsheets. A row for each field has its value before and after."
+        choices={formats}
+        value={choice.rows === 'field' ? 'CSV field' : choice.format}
         disabled={choice.proof}
-        onChoose={(format) => onChange({ ...choice, format })}
+        onChoose={(chosen) =>
+          onChange({
+            ...choice,
+            format: chosen === 'NDJSON' ? 'NDJSON' : 'CSV',
+            rows: chosen === 'CSV field' ? 'field' : 'change',
+          })
+        }
       />
       {choice.format === 'CSV' ? (
-        <>
-          <SelectField
-            label="Rows"
-            hint="A row for each path has its value before and after."
-            choices={[
-              ['change', 'One for each change'],
-              ['field', 'One for each path of a change'],
-            ]}
-            value={choice.rows}
-            onChoose={(rows) => onChange({ ...choice, rows })}
-          />
-          <CheckField checked={choice.bom} onCheck={(bom) => onChange({ ...choice, bom })}>
-            With a byte order mark, by which Excel reads the file as UTF-8
-          </CheckField>
-        </>
+        <CheckField checked={choice.bom} onCheck={(bom) => onChange({ ...choice, bom })}>
+          With a byte order mark, by which Excel reads the file as UTF-8
+        </CheckField>
       ) : undefined}
       {readsContext() ? (
         <CheckField checked={choice.context} onCheck={(context) => onChange({ ...choice, context })}>
@@ -67,7 +65,10 @@ export function ExportChoiceFields({ choice, onChange }: ExportChoiceProps) {
         </CheckField>
       ) : undefined}
       {isSealed ? (
-        <CheckField checked={choice.proof} onCheck={(proof) => onChange({ ...choice, proof, format: 'NDJSON' })}>
+        <CheckField
+          checked={choice.proof}
+          onCheck={(proof) => onChange({ ...choice, proof, format: 'NDJSON', rows: 'change' })}
+        >
           With proof that nothing was altered, for annals verify. Without a time in the query it has the changes of all
           times.
         </CheckField>
