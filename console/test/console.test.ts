@@ -23,6 +23,7 @@ import { proofTests } from './pages/proof.ts';
 import { restrictedTests } from './pages/restricted.ts';
 import { sessionTests } from './pages/session.ts';
 import { subscriptionTests } from './pages/subscriptions.ts';
+import { taskTests } from './pages/tasks.ts';
 import { viewTests } from './pages/views.ts';
 import { whoTests } from './pages/who.ts';
 import { type ConsoleUnderTest, startConsole } from './support/console-under-test.ts';
@@ -52,6 +53,7 @@ afterAll(async () => {
 
 describe('signing in', () => sessionTests(() => started));
 describe('a company account', () => companyAccountTests(() => started));
+describe('tasks', () => taskTests(() => started));
 describe('History', () => historyTests(() => started));
 describe('live', () => liveTests(() => started));
 describe('offline', () => offlineTests(() => started));

@@ -1,19 +1,14 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readBundle } from '../../../src/proof/bundle/read-bundle.ts';
 import { readLog } from '../../../src/proof/log/log-store.ts';
-import { sealPortion } from '../../../src/proof/log/seal-tenants.ts';
-import { makeProofKey, openSigner } from '../../../src/proof/log/signer.ts';
 import { verifyBundle } from '../../../src/proof/verify/verify-bundle.ts';
 import { verifyProof } from '../../../src/proof/verify/verify-proof.ts';
-import { givePositions } from '../../../src/recording/positions.ts';
-import type { TestServer } from '../../../test/support/server/server.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { sidewaysRoom } from '../support/page-measures.ts';
 import { recordLife } from '../support/record-life.ts';
+import { sealHistory } from '../support/seal-history.ts';
 import { goWithin } from '../support/windows.ts';
 
 /** What an auditor takes away. */
@@ -28,7 +23,7 @@ export function proofTests(the: () => ConsoleUnderTest): void {
     await recordLife(server, tenant, { entity: 'product', entityId: 'other' }, ['{"n":1}', undefined]);
     const page = await open('security/proof', { tenant, statuses: [404] });
     await page.getByText('This history is not sealed yet').waitFor();
-    await seal(server, tenant);
+    await sealHistory(server, tenant);
     const log = await readLog(db, tenant);
     await page.reload();
     await page.getByRole('heading', { name: `Sealed up to change ${log?.size.toLocaleString('en-GB')}` }).waitFor();
@@ -88,16 +83,4 @@ async function saved(page: Page, button: string): Promise<string> {
 async function downloaded(page: Page, click: () => Promise<void>): Promise<string> {
   const [download] = await Promise.all([page.waitForEvent('download'), click()]);
   return await download.path();
-}
-
-async function seal({ context: { db } }: TestServer, tenant: string): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'annals-console-'));
-  makeProofKey(join(folder, 'key'));
-  const signer = openSigner(join(folder, 'key'), 'annals.example');
-  onTestFinished(async () => {
-    signer.newest.close();
-    await rm(folder, { recursive: true });
-  });
-  await givePositions(db, tenant);
-  while (await sealPortion(db, tenant, { signer, now: () => Date.now() }));
 }
