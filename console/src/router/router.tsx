@@ -24,7 +24,64 @@ export const path = computed(() => place.value.path);
 
 addEventListener('popstate', () => {
   place.value = readPlace();
+  restoreScroll();
 });
+
+/** What the browser keeps with each address that it has shown. */
+interface Kept {
+  /** Pixels. */
+  readonly scroll: number;
+}
+
+function kept(): Kept | undefined {
+  const state: Partial<Kept> | null = history.state;
+  return typeof state?.scroll === 'number' ? { scroll: state.scroll } : undefined;
+}
+
+/** Milliseconds without scrolling after which the place is kept: browsers limit how often it may be written. */
+const scrollPause = 300;
+/** Milliseconds in which a page comes back to its place while its content arrives. */
+const restoringTime = 15_000;
+
+let endRestoring: (() => void) | undefined;
+let scrollTimer: ReturnType<typeof setTimeout> | undefined;
+
+function keepScroll(): void {
+  clearTimeout(scrollTimer);
+  if (endRestoring !== undefined || kept()?.scroll === scrollY) return;
+  history.replaceState({ scroll: scrollY } satisfies Kept, '');
+}
+
+/** Scrolls to where the reader was, and there again while content arrives, until they do something themselves. */
+function restoreScroll(): void {
+  endRestoring?.();
+  clearTimeout(scrollTimer);
+  const { scroll } = kept() ?? {};
+  if (scroll === undefined) return;
+  const ending = new AbortController();
+  const settle = () => scrollTo({ top: scroll, behavior: 'instant' });
+  const watch = new ResizeObserver(settle);
+  watch.observe(document.body);
+  const timer = setTimeout(() => endRestoring?.(), restoringTime);
+  endRestoring = () => {
+    endRestoring = undefined;
+    clearTimeout(timer);
+    watch.disconnect();
+    ending.abort();
+  };
+  for (const act of ['wheel', 'touchstart', 'pointerdown', 'keydown'])
+    addEventListener(act, () => endRestoring?.(), { capture: true, passive: true, signal: ending.signal });
+  settle();
+}
+
+// The browser itself would scroll before the content is there.
+history.scrollRestoration = 'manual';
+addEventListener('scroll', () => {
+  clearTimeout(scrollTimer);
+  scrollTimer = setTimeout(keepScroll, scrollPause);
+});
+addEventListener('pagehide', keepScroll);
+restoreScroll();
 
 /** What an address is made of; parameters that are undefined or empty are left out. */
 export interface Target {
@@ -46,8 +103,14 @@ export function addressOf({ path: target, parameters = {} }: Target): string {
 export function navigate(target: Target, { replace = false }: { replace?: boolean } = {}): void {
   const address = addressOf(target);
   if (address === location.pathname + location.search) return;
-  if (replace) history.replaceState(null, '', address);
-  else history.pushState(null, '', address);
+  if (replace) history.replaceState(history.state, '', address);
+  else {
+    endRestoring?.();
+    keepScroll();
+    const isSamePage = target.path === place.value.path;
+    history.pushState({ scroll: isSamePage ? scrollY : 0 } satisfies Kept, '', address);
+    if (!isSamePage) scrollTo({ top: 0, behavior: 'instant' });
+  }
   place.value = readPlace();
 }
 

@@ -4,6 +4,7 @@ import { caller } from '../support/caller.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { readLayoutShift, sidewaysRoom, waitForQuiet } from '../support/page-measures.ts';
 import { recordLife } from '../support/record-life.ts';
+import { goWithin } from '../support/windows.ts';
 
 const windows = [
   { width: 390, height: 844 },
@@ -21,6 +22,68 @@ declare global {
 
 /** Every page as it is loaded at its address. */
 export function layoutTests(the: () => ConsoleUnderTest): void {
+  test('a reload, the way back and the way forward show what was in sight, however late the content comes', async () => {
+    const { server, tenant, open } = the();
+    const fields = Array.from({ length: 150 }, (_, index) => `"field${index}":${index}`).join(',');
+    await recordLife(server, tenant, { entity: 'tall', entityId: '1' }, [`{${fields}}`]);
+    const steps = Array.from({ length: 60 }, (_, index) => `{"step":${index}}`);
+    await recordLife(server, tenant, { entity: 'ladder' }, steps);
+    const page = await open('history?q=entity%3Aladder', { fresh: true });
+    await page.route('**/console/api/**', async (route) => {
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      await route.fallback();
+    });
+    const scrolled = () => page.evaluate(() => Math.round(scrollY));
+    // The place is kept where scrolling has paused.
+    const scroll = async (to: number) => {
+      await page.evaluate((top) => scrollTo({ top, behavior: 'instant' }), to);
+      await expect.poll(() => page.evaluate(() => history.state?.scroll)).toBe(to);
+    };
+    await page.locator('.entry-row').nth(49).waitFor();
+    await waitForQuiet(page);
+    await scroll(1_200);
+    await page.reload();
+    await page.locator('.entry-row').nth(49).waitFor();
+    await waitForQuiet(page);
+    await expect.poll(scrolled).toBe(1_200);
+    // A detail beside the list moves nothing.
+    await page.locator('.entry-link').nth(30).focus();
+    const before = await scrolled();
+    await page.keyboard.press('Enter');
+    await page.locator('.side-panel .facts').waitFor();
+    expect(await scrolled()).toBe(before);
+    await page.goBack();
+    await expect.poll(scrolled).toBe(before);
+
+    await goWithin(page, 'document?entity=tall&id=1');
+    await page.getByText('field40').first().waitFor();
+    await waitForQuiet(page);
+    await scroll(600);
+    await page.reload();
+    await page.getByText('field40').first().waitFor();
+    await waitForQuiet(page);
+    await expect.poll(scrolled).toBe(600);
+    await page.getByRole('link', { name: 'Subscriptions' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Subscriptions' }).waitFor();
+    await expect.poll(scrolled).toBe(0);
+    await page.goBack();
+    await page.getByText('field40').first().waitFor();
+    await expect.poll(scrolled).toBe(600);
+    await page.goBack();
+    await page.locator('.entry-row').nth(49).waitFor();
+    await expect.poll(scrolled).toBe(before);
+    await page.goForward();
+    await page.getByText('field40').first().waitFor();
+    await expect.poll(scrolled).toBe(600);
+    // What the reader does is stronger.
+    await page.goBack();
+    await page.keyboard.press('Home');
+    await page.locator('.entry-row').nth(49).waitFor();
+    await waitForQuiet(page);
+    expect(await scrolled()).toBe(0);
+    await page.unrouteAll();
+  });
+
   test('no page moves while it is loaded, each fits its window and has one heading, and the first change is in sight', async () => {
     const addresses = await fillPages(the());
     const faults: string[] = [];
