@@ -155,7 +155,11 @@ function QueryCard({ q, fault, alertsOnAll: isOnAll, onQuery }: QueryCardProps) 
         ) : undefined}
         <p class="muted" role="status">
           {value === undefined || !isCurrent ? (
-            'Without a query every change is sent.'
+            isOnAll ? (
+              ''
+            ) : (
+              'Without a query every change is sent.'
+            )
           ) : (
             <>
               In the last 24 hours {counted(value.totalElements, 'change')}{' '}
