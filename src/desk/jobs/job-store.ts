@@ -1,5 +1,6 @@
 import { type Generated, type RawBuilder, sql } from 'kysely';
 import type { ExportPiece, ExportProgress } from '../../core/export-history.ts';
+import type { WrittenRestriction } from '../../core/written-restriction.ts';
 import type { Caller, Credentials } from '../../http/credentials.ts';
 import type { DocumentRows } from '../../pagination/paginator.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
@@ -65,6 +66,8 @@ export interface JobReader extends Pick<Credentials, 'tenant' | 'clientId' | 'pe
   readonly readsContext: boolean;
   /** Without a scope for jobs only the exports of the own client are visible. */
   readonly seesAll: boolean;
+  /** Limits the exports of the own client to those that were made with it; it may have been narrowed since. */
+  readonly restriction?: readonly WrittenRestriction[] | undefined;
   /** The network address of a download. */
   readonly caller?: Caller | undefined;
 }
@@ -117,7 +120,7 @@ export async function insertJob(
 /** The jobs as visible to the reader, who can neither filter nor sort by hidden data. */
 export function jobRows(reader: JobReader): DocumentRows {
   const isFull = reader.readsContext ? sql`true` : sql`not ${searchesContext}`;
-  const full = sql`(select tenant, id, type, client,
+  const full = sql`(select tenant, id, type, client, input,
     case when ${isFull} then coalesce(full_document, document) else document end as document,
     case when ${isFull} then coalesce(full_fields, fields) else fields end as fields from job) full_job`;
   return { from: reader.readsHistory ? full : sql`job`, where: sql`tenant = ${reader.tenant} and ${shownTo(reader)}` };
@@ -127,8 +130,16 @@ export function jobRows(reader: JobReader): DocumentRows {
 const searchesContext = sql<boolean>`coalesce((fields #> '{metadata,searchesContext}')::boolean, false)`;
 
 /** The jobs of the tenant that a reader sees (contract 8). */
-function shownTo({ clientId, seesAll }: Pick<JobReader, 'clientId' | 'seesAll'>): RawBuilder<boolean> {
-  return seesAll ? sql<boolean>`true` : sql<boolean>`(type = 'EXPORT' and client = ${clientId})`;
+function shownTo({
+  clientId,
+  seesAll,
+  restriction,
+}: Pick<JobReader, 'clientId' | 'seesAll' | 'restriction'>): RawBuilder<boolean> {
+  if (seesAll) return sql<boolean>`true`;
+  const isOwn = sql<boolean>`(type = 'EXPORT' and client = ${clientId})`;
+  if (restriction === undefined) return isOwn;
+  const ofExport = sql`(input::json -> 'restriction')::jsonb`;
+  return sql<boolean>`case when ${isOwn} then ${ofExport} is not distinct from ${JSON.stringify(restriction)}::jsonb else false end`;
 }
 
 /** The job's document as JSON text. */

@@ -138,7 +138,10 @@ function readerOf({
 }): JobReader {
   const seesAll = restriction === undefined && scopes.some((scope) => readingAll.includes(scope));
   const readsContext = mayReadContext(scopes) && restriction === undefined;
-  return { tenant, clientId, person, readsHistory: mayReadHistory(scopes), readsContext, seesAll };
+  return {
+    ...{ tenant, clientId, person, readsHistory: mayReadHistory(scopes), readsContext, seesAll },
+    restriction: restriction?.written,
+  };
 }
 
 /** Runs jobs while the server runs. */
