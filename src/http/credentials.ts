@@ -112,7 +112,7 @@ declare module 'fastify' {
     /** Throws on a route without scopes. */
     readonly credentials: Credentials;
     verifiedCredentials: Credentials | null;
-    /** For streams: rejects with an AccessTokenFault once the token or the session has ended. */
+    /** For streams: rejects with an AccessTokenFault once the token or the session has ended, or was narrowed. */
     verifyAgain(): Promise<void>;
   }
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { FastifyRequest, RouteOptions } from 'fastify';
 import { correlationSeal } from '../core/correlation-seal.ts';
 import { AnnalsError } from '../core/errors.ts';
@@ -65,7 +66,10 @@ export function checkInOrder(
   }
 
   async function verifyAgain(this: FastifyRequest): Promise<void> {
-    await verify(this);
+    const { scopes, restriction } = await verify(this);
+    const isSufficient = this.routeOptions.config.scopes?.some((scope) => scopes.includes(scope));
+    const isAsBefore = isDeepStrictEqual(restriction?.written, this.verifiedCredentials?.restriction?.written);
+    if (isSufficient !== true || !isAsBefore) throw new AccessTokenFault('invalid');
   }
 
   app.decorateRequest('verifiedCredentials', null);
