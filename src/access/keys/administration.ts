@@ -45,10 +45,10 @@ export interface Acting {
   readonly credentials: Pick<Credentials, 'tenant' | 'clientId' | 'clientName' | 'scopes' | 'person'>;
   readonly caller: Caller;
   /**
-   * Locks the sessions of the request's person against their end. Rejects where they have ended, or could not be
-   * renewed, so that nothing would tell when to end what the person makes.
+   * Locks the sessions of the request's person against their end. Rejects where they have ended; and, where the person
+   * makes something, if they cannot be renewed, so that nothing would tell when to end it.
    */
-  lockPerson(transaction: DatabaseTransaction): Promise<void>;
+  lockPerson(transaction: DatabaseTransaction, how: { makes: boolean }): Promise<void>;
 }
 
 interface Rights {
@@ -173,8 +173,9 @@ interface Maker extends ClientRecord {
 async function lockMaker(
   transaction: DatabaseTransaction,
   { credentials: { tenant, clientId, scopes, person }, lockPerson }: Acting,
+  { makes = false } = {},
 ): Promise<Maker> {
-  if (person !== undefined) await lockPerson(transaction);
+  if (person !== undefined) await lockPerson(transaction, { makes });
   await lockTenant(transaction, tenant);
   await sql`
     select from oauth_client where tenant = ${tenant} and (client_id = ${clientId} or client_id = any(array(
@@ -204,7 +205,7 @@ async function make(
 ): Promise<object> {
   const { tenant, clientId, person } = acting.credentials;
   if (name !== undefined) checkClientName(name);
-  const maker = await lockMaker(transaction, acting);
+  const maker = await lockMaker(transaction, acting, { makes: true });
   refuseScopesBeyond(kind, scopes, maker.permitted);
   if (maker.makers.length >= maxMakers) throw tooDeep();
   const part = partOf(shown);

@@ -179,7 +179,7 @@ const KeyNarrowing = Type.Object(
 );
 
 /** Locks the sessions of the request's person. */
-type LockPerson = (transaction: DatabaseTransaction, request: FastifyRequest) => Promise<void>;
+type LockPerson = (transaction: DatabaseTransaction, request: FastifyRequest, how: { makes: boolean }) => Promise<void>;
 
 interface CredentialRoutesOptions {
   administration: Administration;
@@ -237,7 +237,7 @@ function collectionRoutes(
   const acting = (request: FastifyRequest): Acting => ({
     credentials: request.credentials,
     caller: callerOf(request),
-    lockPerson: (transaction) => lockPerson(transaction, request),
+    lockPerson: (transaction, how) => lockPerson(transaction, request, how),
   });
   const described = { tags, params: CredentialPath };
 

@@ -44,7 +44,7 @@ export async function sessionKeyRoutes(
     const requested = permitted.filter((scope) => scopes.includes(scope));
     if (requested.length === 0 || requested.length < new Set(scopes).size) throw noSuchScopes(permitted);
     const key = await sessions.write(tenant, async (transaction) => {
-      await lockPerson(transaction, sessions, request);
+      await lockPerson(transaction, sessions, request, { makes: true });
       if ((await keys.list(transaction, tenant, person)).length >= maxKeysOfPerson) throw tooMany();
       return await keys.make(transaction, {
         tenant,
@@ -70,15 +70,17 @@ export async function sessionKeyRoutes(
 
 /**
  * Blocks the end of the sessions of the request's person, and what else they make, which must see what is made now.
- * Rejects if the session has ended, and with insufficient_permissions if it cannot be renewed.
+ * Rejects if the session has ended, and, if the person `makes` something, with insufficient_permissions if it cannot be
+ * renewed.
  */
 export async function lockPerson(
   transaction: DatabaseTransaction,
   sessions: Sessions,
   request: FastifyRequest,
+  { makes }: { makes: boolean },
 ): Promise<void> {
   const { person, renews } = await ofPerson(sessions.find(request));
-  if (renews !== true) throw notWithoutRenewal();
+  if (makes && renews !== true) throw notWithoutRenewal();
   await sessions.lock(transaction, person, request);
 }
 

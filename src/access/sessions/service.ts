@@ -27,7 +27,11 @@ export interface Console {
   readonly folder: string;
   readonly access: ConsoleAccess;
   /** Locks the request's person against the end of their sessions (`lockPerson`). */
-  readonly lockPerson: (transaction: DatabaseTransaction, request: FastifyRequest) => Promise<void>;
+  readonly lockPerson: (
+    transaction: DatabaseTransaction,
+    request: FastifyRequest,
+    how: { makes: boolean },
+  ) => Promise<void>;
   readonly isOwnOrigin: OwnAddress['isOwnOrigin'];
   /** Undefined: no sign-in with a company's account. */
   readonly people: PeopleSignIn | undefined;
@@ -112,7 +116,7 @@ export function createConsole(options: {
     }),
     baseUrl,
     now,
-    lockPerson: (transaction, request) => lockPerson(transaction, sessions, request),
+    lockPerson: (transaction, request, how) => lockPerson(transaction, sessions, request, how),
     access: {
       faultOfOrigin,
       verify: (request) => sessions.find(request),

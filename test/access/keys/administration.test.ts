@@ -3,11 +3,16 @@ import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { maxCredentials, maxLifetimeOfPerson, maxMakers, maxParts } from '../../../src/access/keys/administration.ts';
 import { revokeClient } from '../../../src/access/oauth/clients.ts';
+import { maxUnconfirmed } from '../../../src/access/oauth/makers.ts';
+import { makeConsoleLink } from '../../../src/cli/console-link.ts';
 import { readRestriction } from '../../../src/history/search/plan/restriction.ts';
 import type { Scope } from '../../../src/http/scopes.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
 import { Browser } from '../../support/server/browser.ts';
+import { annals } from '../../support/server/command.ts';
+import { type Call, endOfJob, startExport } from '../../support/server/jobs.ts';
 import { PeopleServer, publicUrl, rulesOf } from '../../support/server/people.ts';
+import { testSecretKeys } from '../../support/server/server.ts';
 
 /** Milliseconds by which the monotonic clock is ahead: cached states of credentials are older. */
 let waited = 0;
@@ -403,6 +408,10 @@ describe('people', () => {
     const answer = await browser.post('/console/api/access/acme/keys', { scopes: read });
     expect(answer.status).toBe(403);
     expect(await answer.text()).toContain('refresh token');
+    const { body } = await make('keys', { scopes: read });
+    const path = `/console/api/access/acme/keys/${body.id}`;
+    const narrowed = await browser.call(path, { method: 'PATCH', body: '{"rate":1}' });
+    expect([narrowed.status, (await browser.call(path, { method: 'DELETE' })).status]).toEqual([204, 204]);
   });
 
   test('lose what they made when somebody ends their session; a client keeps it when one of its sessions ends', async () => {
@@ -436,6 +445,26 @@ describe('people', () => {
     const person = { issuer: people.provider.issuer, subject: jane.sub };
     expect((await send('/sessions/end', 'POST', person)).status).toBe(200);
     expect(await tokenStatus(made as Answered['body'])).toBe(401);
+  });
+
+  test('what a link makes ends when the link signs out, and after eight hours at most', async () => {
+    const scope = ['access.credential_manage', ...read].join(' ');
+    const { fragment } = await makeConsoleLink(server.context.db, { tenant: 'acme', scope }, 60_000);
+    const browser = new Browser(server, { publicUrl });
+    await browser.redeem(fragment);
+    const api = '/console/api/access/acme';
+    const client = (await (await browser.post(`${api}/clients`, { scopes: read })).json()) as Answered['body'];
+    const key = (await (await browser.post(`${api}/keys`, { scopes: read })).json()) as Answered['body'];
+    for (const { createdAt, expiresAt } of [client, key]) {
+      const left = Date.parse(expiresAt) - Date.parse(createdAt);
+      expect(left).toBeGreaterThan(maxUnconfirmed - 60_000);
+      expect(left).toBeLessThan(maxUnconfirmed);
+    }
+    expect([await tokenStatus(client), await keyStatus(key.key)]).toEqual([200, 200]);
+    await browser.signOut();
+    afterFiveSeconds();
+    expect([await tokenStatus(client), await keyStatus(key.key)]).toEqual([401, 401]);
+    expect(await find('clients', client.id)).toMatchObject({ state: 'ended' });
   });
 
   test('a session of the console administers with its own origin alone', async () => {
@@ -522,6 +551,41 @@ describe('narrowing', () => {
     expect((await browser.post('/console/api/access/acme/keys', { scopes: read })).status).toBe(403);
     expect(await historyStatus(before)).toBe(200);
     expect((await send(`/clients/${body.id}`, 'PATCH', { scopes: [...administrator] })).status).toBe(400);
+  });
+});
+
+test('an export that was made before its client was narrowed is there no more, and later ones are', async () => {
+  const { body } = await make('clients', { scopes: read });
+  const by = await tokenOf(body);
+  const call: Call = (path, init) => server.call(path, { ...init, token: by });
+  const before = await startExport(call, 'acme', { q: 'entity:*', format: 'NDJSON' });
+  expect((await endOfJob(call, 'acme', before)).status).toBe('success');
+  const statusesOf = async (id: string) =>
+    await Promise.all(['', '/content'].map(async (part) => (await call(`/ai-service/acme/jobs/${id}${part}`)).status));
+  expect(await statusesOf(before)).toEqual([200, 200]);
+  expect((await send(`/clients/${body.id}`, 'PATCH', { query: 'entity:a', hide: ['b'] })).status).toBe(204);
+  afterFiveSeconds();
+  expect(await statusesOf(before)).toEqual([404, 404]);
+  const later = await startExport(call, 'acme', { q: 'entity:*', format: 'NDJSON' });
+  expect((await endOfJob(call, 'acme', later)).status).toBe('success');
+  expect(await statusesOf(later)).toEqual([200, 200]);
+  const listed = (await (await call('/ai-service/acme/jobs')).json()) as { id: string }[];
+  expect(listed.map(({ id }) => id)).toEqual([later]);
+});
+
+describe('an open stream', () => {
+  test.each([
+    ['loses the scope', { scopes: ['access.credential_view'] }],
+    ['sees a part alone', { scopes: ['changelog.changelog_read'], query: 'entity:a' }],
+  ])('ends once its client %s', async (_, narrowing) => {
+    const { body } = await make('clients', { scopes: ['access.credential_view', ...read] });
+    const headers = { accept: 'text/event-stream' };
+    const stream = await server.call('/changelog/acme/feed', { token: await tokenOf(body), headers });
+    expect(stream.status).toBe(200);
+    expect((await send(`/clients/${body.id}`, 'PATCH', narrowing)).status).toBe(204);
+    afterFiveSeconds();
+    // It would be open for a quarter of an hour.
+    expect(await stream.text()).toBeDefined();
   });
 });
 
@@ -685,4 +749,57 @@ test('each act is a row of the accesses, with who did it, from where, and no sec
       [`${noun}_revoked`, doer, '127.0.0.1'],
     ]),
   );
+});
+
+test('operators narrow and rotate any client and key by commands, which say what is wrong', async () => {
+  const environment = {
+    DATABASE_URL: server.database.url,
+    ANNALS_SECRET_KEY: testSecretKeys.map((secret) => Buffer.from(secret).toString('base64')).join(','),
+  };
+  const run = async (...args: string[]) => {
+    const { code, stdout, stderr } = await annals(args, environment);
+    return { code, answer: code === 0 ? (JSON.parse(stdout) as Answered['body']) : undefined, stderr };
+  };
+  const wide = ['--tenant', 'acme', '--scope', 'changelog.changelog_read changelog.viewer_issue', '--expires', 'P1D'];
+  const { answer: client } = await run('client', 'create', ...wide);
+  const narrowed = await run(
+    'client',
+    'narrow',
+    client.clientId,
+    '--scope',
+    'changelog.changelog_read',
+    '--hide',
+    'a b',
+  );
+  expect(narrowed.answer).toEqual({ clientId: client.clientId, tenant: 'acme', narrowed: true });
+  const { answer: rotated } = await run('client', 'rotate', client.clientId);
+  expect(rotated).toEqual({
+    clientId: client.clientId,
+    tenant: 'acme',
+    clientSecret: expect.stringMatching(/^.{43}$/),
+  });
+  expect(await tokenStatus({ id: client.clientId, clientSecret: client.clientSecret })).toBe(401);
+  expect(await tokenStatus({ id: client.clientId, clientSecret: rotated.clientSecret })).toBe(200);
+  const { answer: listed } = await run('client', 'list', '--tenant', 'acme');
+  const shown = (listed as { clientId: string }[]).find(({ clientId }) => clientId === client.clientId);
+  expect(shown).toMatchObject({ scope: read[0], hide: ['a', 'b'], state: 'active', expiresAt: expect.any(String) });
+
+  const { answer: key } = await run(
+    'key',
+    'create',
+    '--tenant',
+    'acme',
+    '--scope',
+    'changelog.changelog_read',
+    '--rate',
+    '5',
+  );
+  const wider = await run('key', 'narrow', '--tenant', 'acme', key.id, '--rate', '6');
+  expect([wider.code, wider.stderr]).toEqual([2, expect.stringContaining('rate can only be lowered: it is 5')]);
+  const { answer: replaced } = await run('key', 'rotate', '--tenant', 'acme', key.id);
+  expect(replaced).toEqual({ id: key.id, tenant: 'acme', key: expect.stringContaining(`annals_${key.id}_`) });
+  expect([await keyStatus(key.key), await keyStatus(replaced.key)]).toEqual([401, 200]);
+  const missing = await run('key', 'rotate', '--tenant', 'beta', key.id);
+  expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining('There is no such key')]);
+  expect((await run('client', 'rotate', 'acme.00000000000000000000')).code).toBe(1);
 });
