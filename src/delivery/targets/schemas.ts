@@ -199,7 +199,10 @@ export const EmailTarget = Type.Object(
     type: Type.Literal('email'),
     to: Type.Union(
       [oneAddress, Type.Array(oneAddress, { minItems: 1, maxItems: alertLimits.recipients, uniqueItems: true })],
-      { description: 'One address, or a list of them. Each gets an e-mail of its own.' },
+      {
+        'x-must': `be one e-mail address, or a list of 1 to ${alertLimits.recipients}`,
+        description: 'One address, or a list of them. Each gets an e-mail of its own.',
+      },
     ),
     threshold: Type.Optional(
       Type.Object(

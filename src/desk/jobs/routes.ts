@@ -64,7 +64,8 @@ export async function jobRoutes(
       if (proof && (!scopes.includes('changelog.proof_read') || restriction !== undefined)) throw insufficientScopes();
       if (proof && format !== 'NDJSON') throw invalidField('format', 'with proof the format is NDJSON');
       for (const [field, value] of Object.entries({ bom, rows })) {
-        if (value !== undefined && format !== 'CSV') throw invalidField(field, 'is for the format CSV alone');
+        if (value !== undefined && format !== 'CSV')
+          throw invalidField(field, 'must be left out: it is for the format CSV alone');
       }
       const readsContext = mayReadContext(scopes) && restriction === undefined;
       if (withContext && !readsContext) throw insufficientScopes();

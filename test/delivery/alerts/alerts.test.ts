@@ -294,6 +294,11 @@ test('an alert has 1 to 10 recipients, each one plain address', async () => {
     });
     expect([to, status]).toEqual([to, 400]);
     expect(body.details[0]?.field).toMatch(/^target\.to/);
+    if (typeof to === 'string') {
+      expect(body.details).toEqual([
+        { field: 'target.to', message: 'must be one e-mail address, or a list of 1 to 10' },
+      ]);
+    }
   }
 });
 
