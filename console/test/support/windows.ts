@@ -141,7 +141,8 @@ export function createWindows(browser: Browser, server: TestServer, shop: string
       if (signedOut) await context.clearCookies();
       else if (window.shows !== rights) await signInto(window, options);
       await page.goto(`${baseUrl}/console/${address}`);
-      window.shows = signedOut || !isWithin(address) ? undefined : rights;
+      const isElsewhere = baseUrl !== server.baseUrl;
+      window.shows = signedOut || isElsewhere || !isWithin(address) ? undefined : rights;
       return page;
     },
     async leave() {
