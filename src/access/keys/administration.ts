@@ -177,9 +177,9 @@ async function lockMaker(
 ): Promise<Maker> {
   if (person !== undefined) await lockPerson(transaction, { makes });
   await lockTenant(transaction, tenant);
+  const { makers = [] } = (await findClient(transaction, tenant, clientId)) ?? {};
   await sql`
-    select from oauth_client where tenant = ${tenant} and (client_id = ${clientId} or client_id = any(array(
-        select unnest(c.makers) from oauth_client c where c.tenant = ${tenant} and c.client_id = ${clientId})))
+    select from oauth_client where tenant = ${tenant} and client_id = any(${[...makers, clientId]}::text[])
       order by client_id for share`.execute(transaction);
   const client = await findClient(transaction, tenant, clientId);
   if (client === undefined || client.revoked) throw new AccessTokenFault('invalid');
