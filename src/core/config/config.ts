@@ -197,6 +197,7 @@ function parseBaseUrl(value: string): string | Fault {
 /** First segments of the service's own paths, with which a public address must not begin. */
 export const ownSegments: readonly string[] = [
   '.well-known',
+  'access',
   'ai-service',
   'changelog',
   'configuration',
