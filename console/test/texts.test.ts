@@ -1,8 +1,8 @@
 import { finish } from '@annals/client/json';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { barsOfChanges } from '../src/charts/bars.ts';
-import { lineOf, lineStarts } from '../src/components/lines-view.tsx';
 import { splitHidden } from '../src/components/text.tsx';
+import { lineOf, lineStarts } from '../src/components/text-lines.ts';
 import {
   boundsOfDay,
   durationOf,

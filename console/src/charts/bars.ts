@@ -1,7 +1,7 @@
 import type { ChangeHistogram } from '@annals/client';
+import { changeTypes } from '../components/change-types.ts';
 import { countText, dollarsText } from '../components/numbers.ts';
 import { startOfDay, type TimeZoneChoice, timeText } from '../components/times.ts';
-import { changeTypes } from '../components/values.tsx';
 
 interface BarSeries {
   readonly label: string;

@@ -1,4 +1,5 @@
 import { useCode } from '../api/requests.ts';
+import type { ChangeType } from './change-types.ts';
 import { LongText, Name } from './text.tsx';
 import { type TimeDetail, timeText } from './times.ts';
 
@@ -12,11 +13,6 @@ export function Time({ at, detail = 'second' }: { readonly at: number | string; 
     </time>
   );
 }
-
-/** What happened to a document. */
-export type ChangeType = 'create' | 'update' | 'delete';
-
-export const changeTypes: readonly ChangeType[] = ['create', 'update', 'delete'];
 
 const signs: Readonly<Record<ChangeType, string>> = { create: '+', update: '~', delete: '−' };
 

@@ -1,10 +1,11 @@
 import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
 import type { Entry } from '../api/history-reads.ts';
+import { changeTypes } from '../components/change-types.ts';
 import { Icon } from '../components/icon.tsx';
 import { counted, countText } from '../components/numbers.ts';
 import { Name } from '../components/text.tsx';
-import { ChangeTypeMark, changeTypes, Time } from '../components/values.tsx';
+import { ChangeTypeMark, Time } from '../components/values.tsx';
 import { Link } from '../router/router.tsx';
 import type { EntryGroup } from './entry-groups.ts';
 import { historyOf } from './history-view.ts';

@@ -1,7 +1,8 @@
 import { type FacetField, readFacets } from '../api/history-reads.ts';
 import { useRequest } from '../api/requests.ts';
+import { changeTypes } from '../components/change-types.ts';
 import { countText } from '../components/numbers.ts';
-import { ChangeTypeMark, changeTypes } from '../components/values.tsx';
+import { ChangeTypeMark } from '../components/values.tsx';
 import { chosenValues, togglePath, toggleValue, writtenItems, writtenPath } from '../query-text/edit-query.ts';
 import { Person } from './who.tsx';
 import type { Named } from './who-queries.ts';
