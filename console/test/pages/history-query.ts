@@ -46,7 +46,7 @@ export function historyQueryTests(the: () => ConsoleUnderTest): void {
       await goWithin(page, `history?${new URLSearchParams({ q: wrong })}`);
       await page.getByRole('alert').getByText('Unsupported query field').waitFor();
       await waitForQuiet(page);
-      expect(await page.getByRole('button', { name: /^Search for/ }).count()).toBe(0);
+      expect(await page.getByRole('button', { name: /^Search for path/ }).count()).toBe(0);
     }
   });
 
@@ -155,11 +155,14 @@ export function historyQueryTests(the: () => ConsoleUnderTest): void {
     const around = 'We called back and nobody answered.\\n'.repeat(30);
     const noteOf = (word: string) => `{"note":"${around}${word} (late)${around}","price":"x"}`;
     const from = Date.now() - 90 * 86_400_000;
-    await recordLife(server, tenant, { entity: 'ticket', entityId: 'k-1', before: '{"note":"","price":"x"}', from }, [
-      noteOf('Kulanz'),
-    ]);
-    await recordLife(server, tenant, { entity: 'ticket', entityId: 'k-2', from }, [noteOf('Kulanz'), '{}']);
-    await recordLife(server, tenant, { entity: 'ticket', entityId: 'k-3' }, [noteOf('kulanz')]);
+    await recordLife(
+      server,
+      tenant,
+      { entity: 'complaint', entityId: 'k-1', before: '{"note":"","price":"x"}', from },
+      [noteOf('Kulanz')],
+    );
+    await recordLife(server, tenant, { entity: 'complaint', entityId: 'k-2', from }, [noteOf('Kulanz'), '{}']);
+    await recordLife(server, tenant, { entity: 'complaint', entityId: 'k-3' }, [noteOf('kulanz')]);
     await recordLife(server, tenant, { entity: 'secret', entityId: 'k-4' }, ['{"price":"Kulanz (late)"}']);
     const page = await open('history', { statuses: [400], width: 390 });
     const query = page.getByRole('combobox', { name: 'Query' });
@@ -196,12 +199,12 @@ export function historyQueryTests(the: () => ConsoleUnderTest): void {
     await page.keyboard.press('Enter');
     await expect.poll(() => totalOf(page)).toBe(4);
     // Another query has no marks.
-    await query.fill('entity:ticket');
+    await query.fill('entity:complaint');
     await page.keyboard.press('Enter');
     await expect.poll(() => totalOf(page)).toBe(1);
     expect(await marks()).toEqual([]);
 
-    const part = await open('history', { statuses: [400], query: 'entity:ticket' });
+    const part = await open('history', { statuses: [400], query: 'entity:complaint' });
     await part.locator('.entry-row').first().waitFor();
     await part.getByRole('combobox', { name: 'Query' }).fill('Kulanz');
     await part.keyboard.press('Enter');
