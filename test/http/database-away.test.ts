@@ -113,7 +113,10 @@ test('while the database cannot be reached every read under a tenant is 503 with
   try {
     const answers: Record<string, unknown> = {};
     for (const { path, isOfViewer, query } of reads) {
-      const target = `${path.replace('{tenant}', tenant).replaceAll(/\{[^}]+\}/g, 'one')}?${query}`;
+      const target = `${path
+        .replace('{tenant}', tenant)
+        .replace('{attempt}', '1')
+        .replaceAll(/\{[^}]+\}/g, 'one')}?${query}`;
       const { status, retryAfter } = await answer(target, { token: isOfViewer ? viewerToken : token });
       answers[path] = `${status} ${retryAfter}`;
     }

@@ -105,7 +105,12 @@ const beyondSchemas: readonly { operation: RegExp; field: RegExp; message: RegEx
     message: /^must be (left out|there)/,
     because: 'members depend on each other',
   },
-  { operation: /^createJob$/, field: /^format$/, message: /^with proof/, because: 'members depend on each other' },
+  {
+    operation: /^createJob$/,
+    field: /^(format|bom|rows)$/,
+    message: /^with proof|^must be left out/,
+    because: 'members depend on each other',
+  },
   { operation: /^patchInstance$/, field: /^\d+$/, message: /./, because: 'it depends on the stored instance' },
   {
     operation: /^patchInstance$/,
