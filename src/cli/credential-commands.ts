@@ -1,6 +1,7 @@
 import { type Administration, createAdministration } from '../access/keys/administration.ts';
 import { maxKeyRate } from '../access/keys/key-store.ts';
 import { tenantOfClientId } from '../access/oauth/client-identity.ts';
+import { endSessionsOfSecret } from '../access/sessions/session-store.ts';
 import { durationPattern, millisecondsOf } from '../core/duration.ts';
 import { OperatorError } from '../core/errors.ts';
 import type { ShownActors, WrittenRestriction } from '../core/written-restriction.ts';
@@ -134,7 +135,7 @@ async function administer<Result>(
   work: (credentials: Administration['clients']) => Promise<Result>,
 ): Promise<Result> {
   return await withInterruptibleDatabase(io, ({ db }) =>
-    work(createAdministration({ db, readRestriction })[`${kind}s`]),
+    work(createAdministration({ db, readRestriction, endSessionsOfSecret })[`${kind}s`]),
   );
 }
 

@@ -16,12 +16,14 @@ import {
   createClientWithoutSecret,
   deleteClientWithoutSecret,
   findClient,
+  lockClient,
   noteUseOfClient,
   setClientRights,
 } from '../access/oauth/clients.ts';
 import { createLastUses, type LastUses } from '../access/oauth/last-uses.ts';
 import { createOAuthService, type OAuthService } from '../access/oauth/service.ts';
 import { type Console, createConsole } from '../access/sessions/service.ts';
+import { endSessionsOfSecret } from '../access/sessions/session-store.ts';
 import { createPeopleSignIn } from '../access/sign-in/service.ts';
 import { createViewerTokenVerifier } from '../access/viewer-tokens/verify-viewer-token.ts';
 import { doWork, requestLimit } from '../core/fairness/work.ts';
@@ -74,6 +76,7 @@ export async function createAccess(
       checkSecret: oauth.checkSecret,
       checkOnce: oauth.checkOnce,
       find: findClient,
+      lock: lockClient,
       findState: oauth.findClientState,
       remove: deleteClientWithoutSecret,
       make: createClientWithoutSecret,
@@ -128,7 +131,7 @@ export async function createAccess(
     webConsole,
     countedReads,
     usesOfClients: lastUsesOf(foundation, noteUseOfClient, 'the use of a client was not noted'),
-    administration: createAdministration({ db, readRestriction }),
+    administration: createAdministration({ db, readRestriction, endSessionsOfSecret }),
     requestRates: requestRatesOf(foundation),
   };
 }

@@ -39,6 +39,8 @@ export interface Credentials {
   readonly rate?: number | undefined;
   /** Undefined: all that the scopes permit. */
   readonly restriction?: Restriction | undefined;
+  /** Of a session of the console: its id in lists and accesses. It grants nothing. */
+  readonly session?: string | undefined;
   /** Of a viewer token: the viewer, and whether they may export. */
   readonly viewer?: { readonly subject: string; readonly mayExport: boolean } | undefined;
 }

@@ -235,6 +235,7 @@ function Actions({ kind, credential, onNarrow, onSecret, onDone }: ActionsProps)
           body: (
             <p>
               Programs that use the old secret of <Name class="mono" text={name} /> stop within five seconds.
+              {kind === 'client' && ' Other sessions that began with it end.'}
             </p>
           ),
         }}

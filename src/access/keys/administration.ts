@@ -42,7 +42,7 @@ export const maxLifetimeOfPerson = 90 * 86_400;
 
 /** Who administers: a client, by a request. */
 export interface Acting {
-  readonly credentials: Pick<Credentials, 'tenant' | 'clientId' | 'clientName' | 'scopes' | 'person'>;
+  readonly credentials: Pick<Credentials, 'tenant' | 'clientId' | 'clientName' | 'scopes' | 'person' | 'session'>;
   readonly caller: Caller;
   /**
    * Locks the sessions of the request's person against their end. Rejects where they have ended; and, where the person
@@ -128,9 +128,25 @@ const keys: Kind = {
 
 const kinds = { client: clients, key: keys } as const;
 
+/**
+ * Ends the sessions of the console that began with the secret of a client, but for one with this id. Returns their ids.
+ */
+type EndSessionsOfSecret = (
+  transaction: DatabaseTransaction,
+  which: { tenant: string; clientId: string; except: string | undefined },
+) => Promise<readonly string[]>;
+
 export type Administration = ReturnType<typeof createAdministration>;
 
-export function createAdministration({ db, readRestriction }: { db: Database; readRestriction: ReadRestriction }) {
+export function createAdministration({
+  db,
+  readRestriction,
+  endSessionsOfSecret,
+}: {
+  db: Database;
+  readRestriction: ReadRestriction;
+  endSessionsOfSecret: EndSessionsOfSecret;
+}) {
   const write = <Result>(work: (transaction: DatabaseTransaction) => Promise<Result>) =>
     inTransaction(db, work, { retries: 3 });
   const administrationOf = (noun: Kind['noun']) => {
@@ -152,7 +168,7 @@ export function createAdministration({ db, readRestriction }: { db: Database; re
 
       /** Returns what lists show of it, and its new secret. Without `acting`, an operator rotates it. */
       rotate: (tenant: string, id: string, acting?: Acting) =>
-        write((transaction) => rotate(transaction, kind, { tenant, id, acting })),
+        write((transaction) => rotate(transaction, kind, endSessionsOfSecret, { tenant, id, acting })),
 
       /** Idempotent. */
       revoke: (acting: Acting, id: string) => write((transaction) => revoke(transaction, kind, acting, id)),
@@ -283,6 +299,7 @@ async function narrow(
 async function rotate(
   transaction: DatabaseTransaction,
   kind: Kind,
+  endSessionsOfSecret: EndSessionsOfSecret,
   { tenant, id, acting }: { tenant: string; id: string; acting: Acting | undefined },
 ): Promise<{ shown: Shown; secret: object }> {
   const maker = acting && (await lockMaker(transaction, acting));
@@ -298,6 +315,12 @@ async function rotate(
     update ${kind.table} set secret_hash = ${hash} ${counted}
       where tenant = ${tenant} and ${kind.id} = ${id}`.execute(transaction);
   await note(transaction, `${kind.noun}_rotated`, { tenant, id, acting });
+  if (kind === clients) {
+    const by = acting === undefined ? { details: { by: 'operator' } } : byOf(acting);
+    const which = { tenant, clientId: id, except: acting?.credentials.session };
+    for (const session of await endSessionsOfSecret(transaction, which))
+      await noteAccess(transaction, { tenant, kind: 'session_ended', clientId: id, session, ...by });
+  }
   return { shown, secret };
 }
 

@@ -213,7 +213,8 @@ export async function credentialRoutes(app: HttpServer, options: CredentialRoute
     created: ClientWithSecret,
     body: NewClient,
     narrowing: ClientNarrowing,
-    stops: 'The secret and the tokens that it got',
+    stops:
+      'The secret, the tokens that it got, and the sessions of the console that began with it, but for that of the request,',
   });
   collectionRoutes(app, options, {
     of: keys,

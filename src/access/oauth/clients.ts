@@ -314,6 +314,17 @@ export async function findClient(db: Database, tenant: string, clientId: string)
   return { ...client, tenant, clientId, scopes: row.scopes.filter(isScope), revoked: ended };
 }
 
+/** As `findClient`; its secret cannot be replaced until the transaction ends. */
+export async function lockClient(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  clientId: string,
+): Promise<ClientRecord | undefined> {
+  await sql`
+    select from oauth_client where tenant = ${tenant} and client_id = ${clientId} for key share`.execute(transaction);
+  return await findClient(transaction, tenant, clientId);
+}
+
 /** The client with the id and secret; undefined if unknown or revoked. Notes a refusal with the address. */
 export async function findClientBySecret(
   db: Database,

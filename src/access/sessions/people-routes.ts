@@ -123,14 +123,14 @@ export async function peopleRoutes(app: HttpServer, options: PeopleRoutesOptions
   });
 
   app.get(testPath, ofSession, async (request) => {
-    const { id, tenant } = await sessionWith(viewing, request);
-    const test = await tests.read({ tenant, session: id });
+    const { session, tenant } = await sessionWith(viewing, request);
+    const test = await tests.read({ tenant, session });
     return { issuer: people.issuer, rules: people.rulesOf(tenant), ...(test && { test }) };
   });
 
   // Under the console's rules of origin, so that no other site begins a test, which would tell of its visitor.
   app.post(testPath, { ...ofSession, schema: { hide: true, body: NoMembers } }, async (request, reply) => {
-    const { id: session, tenant, clientId } = await sessionWith(managing, request);
+    const { session, tenant, clientId } = await sessionWith(managing, request);
     const begun = await people.begin({ keepsNothing: true }).catch((error: unknown) => {
       request.log.warn({ err: error }, noProvider);
       throw new AnnalsError(

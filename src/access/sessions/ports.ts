@@ -8,6 +8,8 @@ export interface SignedInClient {
   readonly name: string;
   readonly scopes: readonly Scope[];
   readonly revoked: boolean;
+  /** How often its secret was replaced. */
+  readonly rotations: number;
 }
 
 type ClientState = Pick<Credentials, 'restriction' | 'scopes'> & { readonly name: string; readonly revoked: boolean };
@@ -19,6 +21,8 @@ export interface ConsoleClients {
   /** As `checkSecret`, for a one-time secret. `find` returns undefined for a wrong one. */
   checkOnce<Result>(address: string, find: () => Promise<Result | undefined>): Promise<Result>;
   find(db: Database, tenant: string, clientId: string): Promise<SignedInClient | undefined>;
+  /** As `find`; its secret cannot be replaced until the transaction ends. */
+  lock(transaction: DatabaseTransaction, tenant: string, clientId: string): Promise<SignedInClient | undefined>;
   /** The state of the client, at most 5 seconds old. */
   findState(tenant: string, clientId: string): ClientState | undefined | Promise<ClientState | undefined>;
   /** Deletes the client of a link, after its session and link. */

@@ -162,8 +162,8 @@ function readSignIn(body: Static<typeof SignIn>): SignInRequest {
 }
 
 /** For the page: who is signed in, with which rights. */
-function shown(session: Session, { keys, wholesOf }: Pick<Console, 'keys' | 'wholesOf'>): object {
-  const { id, tenant, clientId, clientName, scopes, expiresAt, tenants, renews, restriction } = session;
+function shown(signedIn: Session, { keys, wholesOf }: Pick<Console, 'keys' | 'wholesOf'>): object {
+  const { session: id, tenant, clientId, clientName, scopes, expiresAt, tenants, renews, restriction } = signedIn;
   return {
     id,
     tenant,

@@ -253,6 +253,19 @@ export async function lockSessionsOf(
   return rows.map((row) => row.secret_hash);
 }
 
+/** Ends the sessions that began with the secret of a client, but for one with this id. Returns the ids of those. */
+export async function endSessionsOfSecret(
+  transaction: DatabaseTransaction,
+  { tenant, clientId, except }: { tenant: string; clientId: string; except: string | undefined },
+): Promise<string[]> {
+  const id = sql`encode(substr(secret_hash, 1, 8), 'hex')`;
+  const { rows } = await sql<{ id: string }>`
+    delete from console_session
+      where tenant = ${tenant} and client_id = ${clientId} and not by_link and ${id} is distinct from ${except ?? null}
+      returning ${id} as id`.execute(transaction);
+  return rows.map((row) => row.id);
+}
+
 /** All but the newest active sessions of a person in a tenant. */
 export async function oldestOfPerson(
   transaction: DatabaseTransaction,

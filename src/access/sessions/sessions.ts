@@ -36,8 +36,7 @@ export const maxSessionsOfClient = 100;
 
 /** A signed-in client. */
 export interface Session extends Credentials {
-  /** The id of the session in lists and accesses. It grants nothing. */
-  readonly id: string;
+  readonly session: string;
   readonly expiresAt: Date;
   /** Of a person: every tenant that admits them. */
   readonly tenants?: readonly string[];
@@ -52,7 +51,7 @@ export interface StartedSession extends Session {
 
 /** A session to begin. */
 interface NewSessionOfClient {
-  readonly client: Omit<SignedInClient, 'revoked'>;
+  readonly client: Omit<SignedInClient, 'revoked' | 'rotations'>;
   /** Whether the client was created for this session, and ends with it. */
   readonly ends: boolean;
   readonly person?: SessionOfPerson;
@@ -116,7 +115,13 @@ export class Sessions {
   /** Rejects with an AccessTokenFault for a wrong secret, and with rate_limit_exceeded (429) after too many. */
   async signIn(clientId: string, clientSecret: string, request: FastifyRequest): Promise<StartedSession> {
     const client = await this.#clients.checkSecret({ clientId, clientSecret, address: request.ip });
-    return await this.start(client.tenant, request, async () => ({ client, ends: false }));
+    return await this.start(client.tenant, request, async (transaction) => {
+      // Its secret may have been replaced since, which ends the sessions that began with it.
+      const current = await this.#clients.lock(transaction, client.tenant, clientId);
+      if (current === undefined || current.revoked || current.rotations !== client.rotations)
+        throw new AccessTokenFault('invalid');
+      return { client, ends: false };
+    });
   }
 
   /** Redeems a link. Rejects as `signIn` does for a link that is wrong, used or expired. */
@@ -144,12 +149,12 @@ export class Sessions {
     const client = await this.#clients.findState(tenant, clientId);
     if (client === undefined || client.revoked) throw new AccessTokenFault('invalid');
     if (session.unseen) noteSeen(this.#db, tenant, session.secretHash, callerOf(request)).catch(this.#onNotNoted);
-    const id = sessionIdOf(session.secretHash);
     const { name: clientName, restriction } = client;
     const granted = scopes.filter(isScope);
     // The rules keep the scopes of a person's session; a client may have been narrowed since.
     const left = tenants === null ? granted.filter((scope) => client.scopes.includes(scope)) : granted;
-    const found = { id, tenant, clientId, clientName, scopes: left, restriction, expiresAt };
+    const of = { tenant, clientId, clientName, session: sessionIdOf(session.secretHash) };
+    const found = { ...of, scopes: left, restriction, expiresAt };
     return tenants === null ? found : { ...found, tenants, renews, person: personOf(session) };
   }
 
@@ -243,7 +248,7 @@ export class Sessions {
       session: id,
     });
     const cookie = this.#cookie.write(secret, lifetime);
-    const started = { id, tenant, clientId, clientName: name, scopes, expiresAt, cookie };
+    const started = { session: id, tenant, clientId, clientName: name, scopes, expiresAt, cookie };
     return person === undefined ? started : { ...started, tenants: person.tenants, renews: person.renewal !== null };
   }
 

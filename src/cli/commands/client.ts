@@ -30,9 +30,9 @@ changelog.viewer_issue. --expires is an ISO 8601 duration; without it the client
 expire. list prints a JSON array, without secrets, with the last use and who made the client.
 
 narrow only removes rights: --scope names the scopes that stay, --query and --hide are added
-to those that there are. rotate prints a new secret; the old one and its tokens stop working.
-revoke ends the client, and all that it made over HTTP. Each takes effect within 5 seconds,
-in every process.
+to those that there are. rotate prints a new secret; the old one, its tokens and its sessions
+of the console end. revoke ends the client, and all that it made over HTTP. Each takes effect
+within 5 seconds, in every process.
 
 Example:
   annals client create --tenant acme --scope "changelog.changelog_read" --name "Jane Doe"

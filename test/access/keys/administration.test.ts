@@ -11,8 +11,10 @@ import { closeAfterAll } from '../../support/close-after-all.ts';
 import { Browser } from '../../support/server/browser.ts';
 import { annals } from '../../support/server/command.ts';
 import { type Call, endOfJob, startExport } from '../../support/server/jobs.ts';
+import { eventually } from '../../support/server/patience.ts';
 import { PeopleServer, publicUrl, rulesOf } from '../../support/server/people.ts';
 import { testSecretKeys } from '../../support/server/server.ts';
+import { statementsWaiting } from '../../support/server/statements-waiting.ts';
 
 /** Milliseconds by which the monotonic clock is ahead: cached states of credentials are older. */
 let waited = 0;
@@ -635,6 +637,57 @@ describe('rotation', () => {
     // And not the other way round.
     const third = await make('keys', { scopes: read });
     expect((await send(`/keys/${third.body.id}/rotate`, 'POST', undefined, await tokenOf(first))).status).toBe(403);
+  });
+
+  test('ends the sessions that began with the old secret, but for the one that rotates', async () => {
+    const { body } = await make('clients', { scopes: ['access.credential_manage', ...read] });
+    const signIn = async ({ id: clientId, clientSecret }: { id: string; clientSecret: string }) => {
+      const browser = new Browser(server, { publicUrl });
+      const { status } = await browser.signIn({ clientId, clientSecret });
+      return { browser, status };
+    };
+    const path = `/console/api/access/acme/clients/${body.id}/rotate`;
+    const [own, other] = [await signIn(body), await signIn(body)];
+    const bystander = await signIn((await make('clients', { scopes: read })).body);
+    const sessionStatus = async ({ browser }: typeof own) => (await browser.call('/console/api/session')).status;
+    const rotated = await own.browser.call(path, { method: 'POST' });
+    expect(rotated.status).toBe(200);
+    expect(await Promise.all([own, other, bystander].map(sessionStatus))).toEqual([200, 401, 200]);
+    const next = await signIn((await rotated.json()) as typeof body);
+    // Whoever has a session of a stolen secret must not learn the new one.
+    const { body: again } = await send(`/clients/${body.id}/rotate`, 'POST');
+    expect(await Promise.all([own, next].map(({ browser }) => browser.call(path, { method: 'POST' })))).toMatchObject([
+      { status: 401 },
+      { status: 401 },
+    ]);
+    expect((await signIn(body)).status).toBe(401);
+    expect((await signIn(again)).status).toBe(200);
+    const auditor = await server.token('acme', { scope: 'changelog.access_read' });
+    const q = `kind:session_ended client:${body.id}`;
+    const ended = await server.call(`/changelog/acme/accesses?q=${encodeURIComponent(q)}`, { token: auditor });
+    expect(await ended.json()).toMatchObject(
+      [body.id, manager.clientId, manager.clientId].map((byClient) => ({
+        session: expect.any(String),
+        details: { byClient },
+      })),
+    );
+  });
+
+  test('while somebody signs in with the old secret, leaves no session of it', async () => {
+    const { body } = await make('clients', { scopes: read });
+    const rotating = await server.database.pool.connect();
+    try {
+      await rotating.query('begin');
+      await rotating.query('select from oauth_client where client_id = $1 for update', [body.id]);
+      const browser = new Browser(server, { publicUrl });
+      const signingIn = browser.signIn({ clientId: body.id, clientSecret: body.clientSecret });
+      await eventually(() => statementsWaiting(server.database)).toHaveLength(1);
+      await rotating.query('update oauth_client set rotations = 1 where client_id = $1', [body.id]);
+      await rotating.query('commit');
+      expect((await signingIn).status).toBe(401);
+    } finally {
+      rotating.release();
+    }
   });
 
   test('at the same time as narrowing, both take effect', async () => {
