@@ -280,7 +280,8 @@ async function narrow(
   const parts = part === undefined ? own : [...(own ?? []), part];
   const changed = [
     sql`restriction = ${parts === null ? null : JSON.stringify(parts)}::jsonb`,
-    ...(narrowing.scopes === undefined ? [] : [sql`scopes = ${[...scopes]}::text[]`]),
+    // With a restriction those alone that were checked: its makers may have lost more for the time being.
+    ...(narrowing.scopes === undefined && part === undefined ? [] : [sql`scopes = ${[...scopes]}::text[]`]),
     ...(expiresAt === undefined ? [] : [sql`expires_at = ${expiresAt}::timestamptz`]),
     ...(models === undefined ? [] : [sql`models = ${[...models]}::text[]`]),
     ...(rate === undefined ? [] : [sql`rate = ${rate}::integer`]),

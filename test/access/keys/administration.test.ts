@@ -403,6 +403,20 @@ describe('people', () => {
     ]);
   });
 
+  test('whose rights come back do not widen what was restricted without them', async () => {
+    const { browser } = await people.signIn();
+    const wide = [...read, 'configuration.configuration_manage'];
+    const made = await browser.post('/console/api/access/acme/clients', { scopes: wide });
+    const { id } = (await made.json()) as { id: string };
+    const few = ['access.credential_manage', ...read];
+    await writeFile(people.rulesFile, rulesOf({ claims: { groups: 'all' }, tenants: ['acme'], scopes: few }));
+    await people.check();
+    expect((await send(`/clients/${id}`, 'PATCH', { query: 'entity:order' })).status).toBe(204);
+    await writeFile(people.rulesFile, admits);
+    await people.check();
+    expect(await find('clients', id)).toMatchObject({ scopes: read, restriction: [{ query: 'entity:order' }] });
+  });
+
   test('without a refresh token make nothing: nothing would tell when to end it', async () => {
     people.provider.givesRefreshTokens = false;
     const { browser } = await people.signIn();
