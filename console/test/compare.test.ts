@@ -1,7 +1,7 @@
 import { finish, parseJson, stringifyJson } from '@annals/client/json';
 import { expect, test } from 'vitest';
 import { differences, leavesOf } from '../src/compare/compare-documents.ts';
-import { compareWords, type WordRun } from '../src/compare/compare-words.ts';
+import { compareWords, type WordRun, wordLimits } from '../src/compare/compare-words.ts';
 
 const between = (before: string | undefined, after: string | undefined) =>
   finish(
@@ -64,6 +64,18 @@ test('of two texts the words that differ are marked, and each side reads as it w
 
 test('texts with too little in common, or too long ones, are not compared', () => {
   expect(compareWords('one two three four', 'alpha beta gamma delta')).toBeUndefined();
-  const long = 'word '.repeat(12_000);
+  const long = 'x'.repeat(wordLimits.characters / 2);
+  expect(compareWords(long, long)).toBeDefined();
   expect(compareWords(long, `${long}x`)).toBeUndefined();
+});
+
+test('texts that differ in too many words are not compared, however fast the machine is', () => {
+  const words = (count: number, word: string) => Array.from({ length: count }, (_, index) => `${word}${index}`);
+  // Each word is removed, and another one added.
+  const marks = (count: number) => {
+    const [before, after] = ['old', 'new'].map((word) => words(count, word).join(' and '));
+    return marked(compareWords(before ?? '', after ?? '')?.after);
+  };
+  expect(marks(wordLimits.edits / 2)).toMatch(/^\[new0\] and \[new1\] and .* and \[new299\]$/);
+  expect(marks(wordLimits.edits / 2 + 1)).toBeUndefined();
 });

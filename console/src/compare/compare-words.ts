@@ -11,10 +11,11 @@ export interface ComparedTexts {
   readonly after: readonly WordRun[];
 }
 
-/** Characters of both texts together. Beyond it a comparison could hold the page for seconds. */
-const maxCompared = 60_000;
-/** Milliseconds. */
-const maxDuration = 40;
+/**
+ * Characters of both texts together, and words and blanks that are added or removed. The steps of a comparison grow with
+ * the square of these edits: as many take tens of milliseconds.
+ */
+export const wordLimits = { characters: 60_000, edits: 600 };
 
 /**
  * Compares two texts word by word. Undefined where they are too long or have too little in common for that to help.
@@ -23,8 +24,8 @@ const maxDuration = 40;
  * compareWords('a red cup', 'a blue cup')?.after; // 'a ', 'blue' (changed), ' cup'
  */
 export function compareWords(before: string, after: string): ComparedTexts | undefined {
-  if (before.length + after.length > maxCompared) return undefined;
-  const changes = diffWordsWithSpace(before, after, { timeout: maxDuration });
+  if (before.length + after.length > wordLimits.characters) return undefined;
+  const changes = diffWordsWithSpace(before, after, { maxEditLength: wordLimits.edits });
   if (changes === undefined) return undefined;
   const kept = changes.reduce(
     (sum, { added, removed, value }) => sum + (added || removed ? 0 : value.trim().length),
