@@ -33,7 +33,8 @@ export function createKeyVerifier(options: {
   const { db, readRestriction, checkOnce, now, elapsed, lastUses } = options;
   const readState = async (tenant: string, id: string, previous?: KeyState): Promise<KeyState | undefined> => {
     const key = await findKey(db, tenant, id);
-    return key && { ...key, restriction: storedRestriction(key.restriction, previous?.restriction, readRestriction) };
+    const restriction = storedRestriction(key?.restriction ?? null, previous?.restriction, readRestriction);
+    return key && restriction !== 'refused' ? { ...key, restriction } : undefined;
   };
   const findState = createStateCache<KeyState>(readState, elapsed);
   async function find(tenant: string, { id, secret }: KeyText, address: string): Promise<KeyState> {

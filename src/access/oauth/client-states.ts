@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { AnnalsError } from '../../core/errors.ts';
 import type { WrittenRestriction } from '../../core/written-restriction.ts';
 import type { ReadRestriction, Restriction } from '../../http/credentials.ts';
 import type { Scope } from '../../http/scopes.ts';
@@ -27,27 +28,27 @@ export function createClientStates(
     const client = await findClient(db, tenant, clientId);
     if (client === undefined) return undefined;
     const { name, revoked, scopes, rotations } = client;
-    return {
-      name,
-      revoked,
-      scopes,
-      rotations,
-      restriction: storedRestriction(client.restriction, previous?.restriction, readRestriction),
-    };
+    const stored = storedRestriction(client.restriction, previous?.restriction, readRestriction);
+    const isRefused = revoked || stored === 'refused';
+    return { name, revoked: isRefused, scopes, rotations, restriction: stored === 'refused' ? undefined : stored };
   }, elapsed);
 }
 
-/** A restriction from the database, parsed again only after it changes. */
+/**
+ * A restriction from the database, parsed again only after it changes. `refused`: a maker was narrowed since, so that
+ * its query has a term on what its makers no longer show.
+ */
 export function storedRestriction(
   written: readonly WrittenRestriction[] | null,
   previous: Restriction | undefined,
   readRestriction: ReadRestriction,
-): Restriction | undefined {
+): Restriction | 'refused' | undefined {
   if (written === null) return undefined;
   if (previous !== undefined && isDeepStrictEqual(previous.written, written)) return previous;
   try {
     return readRestriction(written);
   } catch (error) {
+    if (written.length > 1 && error instanceof AnnalsError) return 'refused';
     // It was valid when stored, so the caller's query is not at fault.
     throw new Error('A stored restriction cannot be read.', { cause: error });
   }

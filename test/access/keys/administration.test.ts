@@ -343,6 +343,20 @@ describe('the end of a maker', () => {
     expect((await make('clients', { scopes: read }, by)).status).toBe(403);
   });
 
+  test('narrowed so that it does not show what a query of what it made names, that is refused', async () => {
+    const { body: maker } = await make('clients', { scopes: ['access.credential_manage', ...read] });
+    const by = await tokenOf(maker);
+    const part = { scopes: read, query: 'actorId:u-1', actors: 'all' };
+    const { body: client } = await make('clients', part, by);
+    const { body: key } = await make('keys', part, by);
+    const history = await tokenOf(client);
+    const works = async () => [await historyStatus(history), await keyStatus(key.key)];
+    expect(await works()).toEqual([200, 200]);
+    expect((await send(`/clients/${maker.id}`, 'PATCH', { scopes: read, actors: 'names' })).status).toBe(204);
+    afterFiveSeconds();
+    expect(await works()).toEqual([401, 401]);
+  });
+
   test('revoked while it makes something, a maker leaves nothing that works', async () => {
     for (let count = 0; count < 5; count += 1) {
       const { body: maker } = await make('clients', { scopes: ['access.credential_manage', ...read] });
