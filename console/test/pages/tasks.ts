@@ -17,6 +17,13 @@ const widths = [
   [390, 844],
 ] as const;
 
+let attempts = 0;
+/** For ids and names, which a repeated test must not find from before. */
+function fresh(width: number): string {
+  attempts += 1;
+  return `${width}x${attempts}`;
+}
+
 /** A person at work. Typing is free; each click and each choice in a list counts. */
 class Visitor {
   #clicks = 0;
@@ -69,8 +76,9 @@ export function taskTests(the: () => ConsoleUnderTest): void {
   };
 
   test.each(widths)('who changed this price, and when (%d px)', async (width, height) => {
+    const own = fresh(width);
     const { server, tenant } = the();
-    const entityId = `price-${width}`;
+    const entityId = `price-${own}`;
     const from = Date.parse('2026-03-04T09:00:00Z');
     await recordLife(server, tenant, { entity: 'chair', entityId, actor: 'Ann Setter', from }, ['{"n":1,"price":5}']);
     const life = { entity: 'chair', entityId, actor: 'Pat Raiser', from: from + 60_000 };
@@ -85,8 +93,9 @@ export function taskTests(the: () => ConsoleUnderTest): void {
   });
 
   test.each(widths)('a document of last Monday beside that of today (%d px)', async (width, height) => {
+    const own = fresh(width);
     const { server, tenant } = the();
-    const entityId = `monday-${width}`;
+    const entityId = `monday-${own}`;
     const [before, after] = ['{"price":1.10}', '{"price":1.25}'];
     const noon = noonOfYesterday() - 6 * 86_400_000;
     await recordLife(server, tenant, { entity: 'chair', entityId, from: noon - 86_400_000 }, [before]);
@@ -102,8 +111,9 @@ export function taskTests(the: () => ConsoleUnderTest): void {
   });
 
   test.each(widths)('the last state of a deleted document, as a file (%d px)', async (width, height) => {
+    const own = fresh(width);
     const { server, tenant } = the();
-    const entityId = `gone-${width}`;
+    const entityId = `gone-${own}`;
     await recordLife(server, tenant, { entity: 'chair', entityId }, ['{"price":5.10}', undefined]);
     const visitor = await visit(width, height);
     await visitor.find(entityId);
@@ -112,8 +122,9 @@ export function taskTests(the: () => ConsoleUnderTest): void {
   });
 
   test.each(widths)('a filtered year as CSV, a row for each field (%d px)', async (width, height) => {
+    const own = fresh(width);
     const { server, tenant } = the();
-    const entity = `crate-${width}`;
+    const entity = `crate-${own}`;
     const from = Date.now() - 200 * 86_400_000;
     await recordLife(server, tenant, { entity, from }, ['{"a":1,"b":"x"}', '{"a":2,"b":"y"}']);
     const visitor = await visit(width, height);
@@ -131,17 +142,18 @@ export function taskTests(the: () => ConsoleUnderTest): void {
   });
 
   test.each(widths)('a view is saved, and its address copied for others (%d px)', async (width, height) => {
+    const own = fresh(width);
     const { server, tenant } = the();
-    const entity = `shared-${width}`;
+    const entity = `shared-${own}`;
     await recordLife(server, tenant, { entity }, ['{"a":1}']);
     const visitor = await visit(width, height);
     const { page } = visitor;
     await visitor.find(entity);
     await visitor.click(visitor.button('Save view'));
     await page.getByRole('dialog').waitFor();
-    await page.keyboard.type(`What changed ${width}`);
+    await page.keyboard.type(`What changed ${own}`);
     await page.keyboard.press('Enter');
-    await page.getByRole('heading', { name: `What changed ${width}` }).waitFor();
+    await page.getByRole('heading', { name: `What changed ${own}` }).waitFor();
     await keepCopies(page);
     await visitor.click(page.getByRole('button', { name: 'Share the address of this view' }));
     const copied = () => page.evaluate(() => globalThis.copiedText);
@@ -153,8 +165,9 @@ export function taskTests(the: () => ConsoleUnderTest): void {
   });
 
   test.each(widths)('changes are followed as they come (%d px)', async (width, height) => {
+    const own = fresh(width);
     const { server, tenant } = the();
-    const entity = `pulse-${width}`;
+    const entity = `pulse-${own}`;
     await recordLife(server, tenant, { entity }, ['{"n":1}']);
     const visitor = await visit(width, height);
     const { page } = visitor;
@@ -198,9 +211,10 @@ export function taskTests(the: () => ConsoleUnderTest): void {
   });
 
   test.each(widths)('an agent is asked about the history (%d px)', async (width, height) => {
+    const own = fresh(width);
     const { vendor } = the();
     const call = await caller(the());
-    const entity = `asked-${width}`;
+    const entity = `asked-${own}`;
     await recordLife(the().server, the().tenant, { entity, actor: 'Rae Sought' }, ['{"n":1}']);
     await call('PUT', '/ai-service/demo/agentic/agents/historian', {
       name: { en: 'Historian' },
@@ -224,15 +238,16 @@ export function taskTests(the: () => ConsoleUnderTest): void {
   });
 
   test.each(widths)('all that a person did yesterday (%d px)', async (width, height) => {
+    const own = fresh(width);
     const { server, tenant } = the();
-    const actor = `Yan Yesterday ${width}`;
+    const actor = `Yan Yesterday ${own}`;
     const noon = noonOfYesterday();
-    await recordLife(server, tenant, { entity: 'chair', entityId: `y-${width}`, actor, from: noon }, [
+    await recordLife(server, tenant, { entity: 'chair', entityId: `y-${own}`, actor, from: noon }, [
       '{"n":1}',
       '{"n":2}',
     ]);
     const life = { entity: 'chair', actor, from: noon - 86_400_000 };
-    await recordLife(server, tenant, { ...life, entityId: `z-${width}` }, ['{"n":1}']);
+    await recordLife(server, tenant, { ...life, entityId: `z-${own}` }, ['{"n":1}']);
     const visitor = await visit(width, height);
     const { page } = visitor;
     await visitor.find(actor, new RegExp(`^${actor}.*3 changes`, 's'));
@@ -243,14 +258,15 @@ export function taskTests(the: () => ConsoleUnderTest): void {
   });
 
   test.each(widths)('a webhook is made and tested, and why it breaks can be read (%d px)', async (width, height) => {
+    const own = fresh(width);
     const receiver = await startReceiver();
-    const name = `Task ${width}`;
+    const name = `Task ${own}`;
     const visitor = await visit(width, height);
     const { page } = visitor;
     await visitor.find('Subscriptions');
     await visitor.click(visitor.button('New subscription').first());
     await page.getByLabel('Name', { exact: true }).fill(name);
-    await page.getByRole('combobox', { name: 'Query' }).fill(`entity:parcel-${width}`);
+    await page.getByRole('combobox', { name: 'Query' }).fill(`entity:parcel-${own}`);
     await page.keyboard.press('Escape');
     await page.getByLabel('Address').fill(receiver.url);
     await visitor.click(visitor.button('Save'));
@@ -272,8 +288,9 @@ export function taskTests(the: () => ConsoleUnderTest): void {
   });
 
   test.each(widths)('the proof of one change, and the command that verifies it (%d px)', async (width, height) => {
+    const own = fresh(width);
     const { server, open } = the();
-    const tenant = `proven${width}`;
+    const tenant = `proven${own}`;
     await server.createTenant(tenant);
     await recordLife(server, tenant, { entity: 'chair', entityId: 'p-1' }, ['{"n":1}']);
     await sealHistory(server, tenant);
@@ -292,14 +309,15 @@ export function taskTests(the: () => ConsoleUnderTest): void {
   });
 
   test.each(widths)('an alert by e-mail to two people (%d px)', async (width, height) => {
-    const name = `Deleted ${width}`;
+    const own = fresh(width);
+    const name = `Deleted ${own}`;
     const visitor = await visit(width, height);
     const { page } = visitor;
     await visitor.find('Subscriptions');
     await visitor.click(visitor.button('New subscription').first());
     await visitor.choose(page.getByLabel('Kind of target'), 'E-mail alert');
     await page.getByLabel('Name', { exact: true }).fill(name);
-    await page.getByRole('combobox', { name: 'Query' }).fill(`entity:invoice-${width}`);
+    await page.getByRole('combobox', { name: 'Query' }).fill(`entity:invoice-${own}`);
     await page.keyboard.press('Escape');
     await page.getByLabel('To', { exact: true }).fill('jane@shop.example, joe@shop.example');
     await visitor.click(visitor.button('Save'));
@@ -312,7 +330,8 @@ export function taskTests(the: () => ConsoleUnderTest): void {
   });
 
   test.each(widths)('a key with limits, and its revocation (%d px)', async (width, height) => {
-    const name = `Narrow ${width}`;
+    const own = fresh(width);
+    const name = `Narrow ${own}`;
     const visitor = await visit(width, height);
     const { page } = visitor;
     await visitor.find('keys', /^Clients and keys/);
@@ -335,8 +354,9 @@ export function taskTests(the: () => ConsoleUnderTest): void {
   });
 
   test.each(widths)('the session of a colleague ends (%d px)', async (width, height) => {
+    const own = fresh(width);
     const { server, tenant } = the();
-    const colleague = await server.createClient(tenant, { name: `Colleague ${width}` });
+    const colleague = await server.createClient(tenant, { name: `Colleague ${own}` });
     const headers = { origin: server.baseUrl, 'content-type': 'application/json' };
     const body = JSON.stringify({ clientId: colleague.clientId, clientSecret: colleague.clientSecret });
     const signedIn = await fetch(`${server.baseUrl}/console/api/session`, { method: 'POST', headers, body });
@@ -347,23 +367,24 @@ export function taskTests(the: () => ConsoleUnderTest): void {
     await page.getByRole('combobox', { name: 'Search everything' }).fill('sessions');
     // The desk has sessions, too.
     await visitor.click(page.getByRole('option', { name: /^Sessions.*Security/s }));
-    await visitor.click(visitor.button(`End the session of Colleague ${width}`));
+    await visitor.click(visitor.button(`End the session of Colleague ${own}`));
     await visitor.click(page.getByRole('dialog').getByRole('button', { name: 'End it' }));
-    await expect.poll(() => page.getByText(`Colleague ${width}`).count()).toBe(0);
+    await expect.poll(() => page.getByText(`Colleague ${own}`).count()).toBe(0);
     const answer = await fetch(`${server.baseUrl}/console/api/session`, { headers: { cookie } });
     expect(answer.status).toBe(401);
     await visitor.done();
   });
 
   test.each(widths)('a word inside a long value (%d px)', async (width, height) => {
+    const own = fresh(width);
     const { server, tenant } = the();
-    const note = `{"note":"${'It arrived late, said the customer. '.repeat(20)}They wrote Nimbus${width}x.","n":1}`;
-    await recordLife(server, tenant, { entity: 'ticket', entityId: `t-${width}` }, [note]);
+    const note = `{"note":"${'It arrived late, said the customer. '.repeat(20)}They wrote Nimbus${own}x.","n":1}`;
+    await recordLife(server, tenant, { entity: 'ticket', entityId: `t-${own}` }, [note]);
     const visitor = await visit(width, height);
     const { page } = visitor;
-    await visitor.find(`Nimbus${width}`, 'Search for this text in all changes');
+    await visitor.find(`Nimbus${own}`, 'Search for this text in all changes');
     await expect.poll(() => totalOf(page)).toBe(1);
-    await page.locator('.entry-link', { hasText: `t-${width}` }).waitFor();
+    await page.locator('.entry-link', { hasText: `t-${own}` }).waitFor();
     await visitor.done();
   });
 
