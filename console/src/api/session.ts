@@ -12,6 +12,8 @@ export interface Session {
   /** The client's id. */
   readonly client: string;
   readonly name: string;
+  /** What it was begun with. */
+  readonly by: 'account' | 'link' | 'secret';
   readonly scopes: readonly string[];
   /** When the session ends at the latest, as RFC 3339 has it. */
   readonly expiresAt: string;

@@ -47,6 +47,25 @@ interface Draft {
   readonly rate: string;
 }
 
+/** How long credentials last that a session makes: those of a link's session end with it, those of a person after 90 days. */
+const lifetimes = {
+  link: [['', 'with this session']],
+  account: [
+    ['7', 'after 7 days'],
+    ['30', 'after 30 days'],
+    ['', 'after 90 days'],
+  ],
+  secret: [
+    ['7', 'after 7 days'],
+    ['30', 'after 30 days'],
+    ['90', 'after 90 days'],
+    ['365', 'after a year'],
+    ['', 'with its maker'],
+  ],
+} as const;
+const shorter = lifetimes.secret.slice(0, -1);
+const defaultDays = { link: '', account: '', secret: '90' } as const;
+
 const nothing: Draft = { name: '', scopes: [], query: '', hide: '', actors: '', days: '', models: '', rate: '' };
 
 interface MakeDialogProps {
@@ -58,7 +77,7 @@ interface MakeDialogProps {
 
 /** Makes a client or a key within the rights of the session. */
 export function MakeDialog({ kind, onMade, onSecret, onClose }: MakeDialogProps) {
-  const [draft, setDraft] = useState<Draft>({ ...nothing, days: '90' });
+  const [draft, setDraft] = useState<Draft>({ ...nothing, days: defaultDays[session.value?.by ?? 'secret'] });
   const make = async () => {
     const name = draft.name.trim();
     const made = { ...rightsOf(draft), scopes: draft.scopes, ...(name !== '' && { name }) };
@@ -167,27 +186,21 @@ function RightsFields({ kind, draft, scopes, narrows = false, onChange }: Rights
         {...text('hide')}
       />
       <SelectField
-        label="Shown of actors"
-        hint="With a query or hidden paths: their names, unless you choose another."
+        label="Actor details"
+        hint="What it sees of who made a change. With a query or hidden paths: names, unless you choose otherwise."
         value={draft.actors}
         choices={[
           ['', unchanged ?? 'what the scopes allow'],
           ['all', 'names, ids and for whom they act'],
-          ['names', 'names'],
-          ['false', 'nothing'],
+          ['names', 'names only'],
+          ['false', 'none'],
         ]}
         onChoose={(actors) => onChange({ ...draft, actors })}
       />
       <SelectField
         label="Ends"
         value={draft.days}
-        choices={[
-          ['', unchanged ?? 'with its maker'],
-          ['7', 'after 7 days'],
-          ['30', 'after 30 days'],
-          ['90', 'after 90 days'],
-          ['365', 'after a year'],
-        ]}
+        choices={narrows ? [['', 'as it is'], ...shorter] : lifetimes[session.value?.by ?? 'secret']}
         onChoose={(days) => onChange({ ...draft, days })}
       />
       {kind === 'key' ? (

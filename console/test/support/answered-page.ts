@@ -19,6 +19,7 @@ const session = {
   client: 'client',
   name: 'Robin',
   scopes: ['changelog.changelog_read'],
+  by: 'secret',
   expiresAt: '2100-01-01T00:00:00Z',
 };
 

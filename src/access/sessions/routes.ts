@@ -163,12 +163,13 @@ function readSignIn(body: Static<typeof SignIn>): SignInRequest {
 
 /** For the page: who is signed in, with which rights. */
 function shown(signedIn: Session, { keys, wholesOf }: Pick<Console, 'keys' | 'wholesOf'>): object {
-  const { session: id, tenant, clientId, clientName, scopes, expiresAt, tenants, renews, restriction } = signedIn;
+  const { session: id, by, tenant, clientId, clientName, scopes, expiresAt, tenants, renews, restriction } = signedIn;
   return {
     id,
     tenant,
     client: clientId,
     name: clientName,
+    by,
     scopes,
     expiresAt: expiresAt.toISOString(),
     ...(restriction && { wholes: wholesOf(restriction) }),

@@ -70,6 +70,7 @@ export interface StoredSession {
   tenant: string;
   secretHash: Uint8Array;
   clientId: string;
+  byLink: boolean;
   scopes: string[];
   expiresAt: Date;
   expired: boolean;
@@ -146,8 +147,8 @@ export async function readSessions(
   secretHashes: readonly Buffer[],
 ): Promise<StoredSession[]> {
   const { rows } = await sql<StoredSession>`
-    select tenant, secret_hash as "secretHash", client_id as "clientId", scopes, tenants, issuer, subject,
-        sealed_renewal is not null as renews, expires_at as "expiresAt",
+    select tenant, secret_hash as "secretHash", client_id as "clientId", by_link as "byLink", scopes, tenants, issuer,
+        subject, sealed_renewal is not null as renews, expires_at as "expiresAt",
         expires_at <= statement_timestamp() as expired, ${isUnseen} as unseen
       from console_session where tenant = ${tenant} and secret_hash = any(${secretHashes}::bytea[])`.execute(db);
   return rows;

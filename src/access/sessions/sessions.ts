@@ -37,6 +37,8 @@ export const maxSessionsOfClient = 100;
 /** A signed-in client. */
 export interface Session extends Credentials {
   readonly session: string;
+  /** What it was begun with. */
+  readonly by: 'account' | 'link' | 'secret';
   readonly expiresAt: Date;
   /** Of a person: every tenant that admits them. */
   readonly tenants?: readonly string[];
@@ -145,7 +147,7 @@ export class Sessions {
     const session = secret === undefined ? undefined : await this.#lookUp(secret.tenant, hashSecret(secret));
     if (session === undefined) throw new AccessTokenFault('invalid');
     if (session.expired) throw new AccessTokenFault('expired');
-    const { tenant, clientId, scopes, expiresAt, tenants, renews } = session;
+    const { tenant, clientId, byLink, scopes, expiresAt, tenants, renews } = session;
     const client = await this.#clients.findState(tenant, clientId);
     if (client === undefined || client.revoked) throw new AccessTokenFault('invalid');
     if (session.unseen) noteSeen(this.#db, tenant, session.secretHash, callerOf(request)).catch(this.#onNotNoted);
@@ -155,7 +157,8 @@ export class Sessions {
     const left = tenants === null ? granted.filter((scope) => client.scopes.includes(scope)) : granted;
     const of = { tenant, clientId, clientName, session: sessionIdOf(session.secretHash) };
     const found = { ...of, scopes: left, restriction, expiresAt };
-    return tenants === null ? found : { ...found, tenants, renews, person: personOf(session) };
+    if (tenants !== null) return { ...found, by: 'account', tenants, renews, person: personOf(session) };
+    return { ...found, by: byLink ? 'link' : 'secret' };
   }
 
   /**
@@ -248,7 +251,7 @@ export class Sessions {
       session: id,
     });
     const cookie = this.#cookie.write(secret, lifetime);
-    const started = { session: id, tenant, clientId, clientName: name, scopes, expiresAt, cookie };
+    const started = { session: id, by, tenant, clientId, clientName: name, scopes, expiresAt, cookie } as const;
     return person === undefined ? started : { ...started, tenants: person.tenants, renews: person.renewal !== null };
   }
 
