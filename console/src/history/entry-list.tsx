@@ -162,9 +162,9 @@ const otherValue = /^(?:-?\d|[[{"]|(?:true|false|null)$)/;
 /** What an entry changed, on one line. */
 export function PathSummary({ entry }: { readonly entry: Entry }) {
   const { type, paths } = entry;
-  if (paths.size === 0) return <span class="muted">no changes</span>;
+  if (paths.size === 0) return <span class="muted">no fields</span>;
   const found = foundPaths(paths);
-  if (type !== 'update' && found.length === 0) return <span class="muted">{counted(paths.size, 'change')}</span>;
+  if (type !== 'update' && found.length === 0) return <span class="muted">{counted(paths.size, 'field')}</span>;
   const first = found.length > 0 ? found : part(paths, 0, shown);
   return (
     <>

@@ -82,7 +82,7 @@ export function EntryPanel({ entry: ref, onClose }: EntryPanelProps) {
               class="entry-views"
               label="What is shown of the change"
               choices={shownViews.map(([name, label]) =>
-                name === 'changes' ? [name, counted(entry.paths.size, 'change')] : [name, label],
+                name === 'changes' ? [name, counted(entry.paths.size, 'field')] : [name, label],
               )}
               chosen={view}
               onChoose={setView}
