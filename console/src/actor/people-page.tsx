@@ -24,7 +24,7 @@ export function PeoplePage() {
       noun="person"
       plural="people"
       title="People"
-      lead="Who made changes, by id: a person with two names is one, and two people of one name are two"
+      lead="Who made changes, by id: a person with two names is one, and two people of one name are two."
       search="Name or id begins with"
       empty={{
         icon: 'actor',

@@ -25,7 +25,7 @@ export function ConnectPage() {
       />
       {mayMakeKeys ? <KeysCard made={made} onMade={setMade} /> : <KeysOfOperators tenant={tenant} />}
       <Card body="connect-card" title={made === undefined ? 'The key' : 'Your new key'}>
-        {made === undefined ? undefined : <p>It is shown this once: copy it before you leave the page.</p>}
+        {made === undefined ? undefined : <p>It is shown only once: store it before you leave the page.</p>}
         <p>Set it in the shell in which you start the program. Visual Studio Code asks for the key instead.</p>
         <CopiedLines what="the line with the key" text={`export ANNALS_KEY=${made?.key ?? 'annals_…'}`} />
       </Card>

@@ -244,7 +244,7 @@ function SideWords({ state: { changes, lastChange, exists } }: { readonly state:
   if (lastChange === undefined) return <>{exists ? 'before change 1' : 'before change 1, when it did not exist'}</>;
   return (
     <>
-      change {changes} <Time at={lastChange.at} />
+      change {changes} of <Time at={lastChange.at} />
       {exists ? undefined : ', its deletion'}
     </>
   );

@@ -68,7 +68,7 @@ function CredentialsView({ kind }: { readonly kind: CredentialKind }) {
           </Button>
         ) : undefined
       }
-      class="wraps"
+      class="wraps credentials"
       keyOf={({ id = '' }) => id}
       columns={[
         { label: 'Name', sort: 'name', cell: (credential) => <Title kind={kind} credential={credential} /> },
@@ -101,7 +101,7 @@ function CredentialsView({ kind }: { readonly kind: CredentialKind }) {
           ? [
               {
                 label: 'Actions',
-                class: 'nowrap',
+                class: 'row-actions',
                 cell: (credential: Credential) => (
                   <Actions
                     kind={kind}
@@ -128,12 +128,12 @@ function CredentialsView({ kind }: { readonly kind: CredentialKind }) {
 function Lead({ kind }: { readonly kind: CredentialKind }) {
   return kind === 'client' ? (
     <>
-      Programs get access tokens with them. For those that cannot renew tokens there are{' '}
+      A client gets access tokens for a program. Programs that cannot renew tokens use{' '}
       <Link to={{ path: 'security/keys' }}>keys</Link>.
     </>
   ) : (
     <>
-      For AI tools and OpenAI clients, which cannot renew access tokens. Other programs have{' '}
+      For AI tools and OpenAI clients, which cannot renew access tokens. Other programs use{' '}
       <Link to={{ path: 'security/clients' }}>clients</Link>.
     </>
   );
@@ -265,8 +265,8 @@ function SecretDialog({ kind, secret, onClose }: SecretDialogProps) {
       }
     >
       <p>
-        {'key' in secret ? 'It' : 'Programs need the id and the secret, which'} is shown this once: copy it before you
-        close this.
+        {'key' in secret ? 'It' : 'Programs need the id and the secret, which'} is shown only once: store it before you
+        close this dialog.
       </p>
       {'key' in secret ? (
         <CopiedLines what="the key" text={secret.key} />

@@ -65,7 +65,7 @@ const refusals: Readonly<Record<string, string>> = {
   session: 'the session was ended',
 };
 
-/** Who signed in, who was refused, and who downloaded exports. */
+/** Who signed in or was refused, administered credentials, and downloaded exports. */
 function AccessesView() {
   const list = useList({
     name: 'accesses',
@@ -76,7 +76,7 @@ function AccessesView() {
     <ListPage
       list={list}
       title="Accesses"
-      lead="Who signed in, who was refused, and who downloaded exports in the last 400 days."
+      lead="Who signed in or was refused, made or revoked clients and keys, and downloaded exports, in the last 400 days."
       example='kind:signed_in name:"Jane Doe"'
       chips={[
         ['Exports', 'kind:export_downloaded'],
@@ -100,12 +100,12 @@ function AccessesView() {
           label: 'How',
           cell: (access) => <Name class="cell-cut" text={detailsOf(access)} />,
         },
-        { label: 'Address', class: 'nowrap', cell: ({ address = '' }) => <Name text={address} /> },
+        { label: 'Address', class: 'nowrap', cell: ({ address }) => address && <Name text={address} /> },
         {
           label: 'Browser or program',
           class: 'nowrap',
           title: ({ program }) => program,
-          cell: ({ program = '' }) => <Name text={programText(program)} />,
+          cell: ({ program }) => program && <Name text={programText(program)} />,
         },
         {
           label: 'Session',

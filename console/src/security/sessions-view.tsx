@@ -46,9 +46,14 @@ export function SessionsView() {
           name: 'Browser',
           class: 'nowrap',
           title: ({ program }) => program,
-          cell: ({ program = '' }) => <Name text={programText(program)} />,
+          cell: ({ program }) => program && <Name text={programText(program)} />,
         },
-        { label: 'Address', name: 'Address', class: 'nowrap', cell: ({ address = '' }) => <Name text={address} /> },
+        {
+          label: 'Address',
+          name: 'Address',
+          class: 'nowrap',
+          cell: ({ address }) => address && <Name text={address} />,
+        },
         {
           label: 'Since',
           name: 'Since',
@@ -64,7 +69,13 @@ export function SessionsView() {
           cell: ({ seenAt = '' }) => <Time at={seenAt} detail="minute" />,
         },
         ...(allows('access.credential_manage')
-          ? [{ label: '', class: 'nowrap', cell: (shown: ConsoleSession) => <Ends of={shown} onEnd={list.reload} /> }]
+          ? [
+              {
+                label: 'Actions',
+                class: 'nowrap',
+                cell: (shown: ConsoleSession) => <Ends of={shown} onEnd={list.reload} />,
+              },
+            ]
           : []),
       ]}
     />
@@ -74,7 +85,7 @@ export function SessionsView() {
 /** What else ends, and who may sign in again. */
 const consequences: Readonly<Record<NonNullable<ConsoleSession['by']>, string>> = {
   account: 'Keys and clients that were made in it end. To keep the person out, change the rules of the sign-in.',
-  link: 'Its link was good once.',
+  link: 'Its link cannot be used again.',
   secret: 'Whoever knows the secret of the client can sign in again.',
 };
 

@@ -61,7 +61,7 @@ export function SignInView() {
                 <p>No rule names this tenant: no one signs in to it with the company's account.</p>
               ) : (
                 <>
-                  <p>Of these, the first one that holds counts, alone.</p>
+                  <p>The first rule that matches an account applies, alone.</p>
                   <Rules rules={rules} />
                 </>
               )}
@@ -91,7 +91,7 @@ function ProviderCard({ issuer }: { readonly issuer: string }) {
 
 function Rules({ rules }: { readonly rules: readonly Rule[] }) {
   return (
-    <ol class="stack">
+    <ol class="stack numbered">
       {rules.map((rule, index) => (
         <li key={index}>
           <RuleText rule={rule} />
@@ -105,11 +105,11 @@ function Rules({ rules }: { readonly rules: readonly Rule[] }) {
 function RuleText({ rule: { claims, scopes, trustsEmail, query, hide = [], actors } }: { readonly rule: Rule }) {
   return (
     <>
-      Who has{' '}
+      Accounts whose{' '}
       {joined(
         claims.map(({ claim, values }) => (
           <>
-            <Name as="code" text={claim} /> {values.length === 1 ? 'with' : 'with one of'}{' '}
+            <Name as="code" text={claim} /> {values.length === 1 ? 'is or contains' : 'is or contains one of'}{' '}
             {joined(
               values.map((value) => <Name key={String(value)} as="code" text={String(value)} />),
               ', ',
@@ -118,7 +118,7 @@ function RuleText({ rule: { claims, scopes, trustsEmail, query, hide = [], actor
         )),
         ' and ',
       )}{' '}
-      gets{' '}
+      get{' '}
       {joined(
         scopes.map((scope) => <code key={scope}>{scope}</code>),
         ', ',
@@ -127,7 +127,7 @@ function RuleText({ rule: { claims, scopes, trustsEmail, query, hide = [], actor
       {query === undefined || query === '' ? undefined : (
         <>
           {' '}
-          They see the changes of <Name as="code" text={query} /> alone.
+          They see only changes that match <Name as="code" text={query} />.
         </>
       )}
       {hide.length === 0 ? undefined : (
@@ -163,8 +163,8 @@ function TestCard({ test }: { readonly test: TestResult | undefined }) {
   return (
     <Card title="Test" body="stack">
       <p>
-        You sign in at the provider and come back. No one is signed in, and your session stays as it is. You see the
-        values of claims only if the account is the one of your session; of another account, names alone.
+        You sign in at the provider and come back. No session begins, and yours stays as it is. You see the values of
+        claims if the account is that of your session; of another account, only their names.
       </p>
       {allows('access.credential_manage') ? (
         <p>
@@ -188,8 +188,8 @@ async function beginTest(): Promise<void> {
 }
 
 const outcomes: Readonly<Record<string, string>> = {
-  admitted: 'This account signs in.',
-  not_admitted: 'This account is refused: no rule of this tenant holds.',
+  admitted: 'This account may sign in.',
+  not_admitted: 'This account is refused: no rule of this tenant matches.',
   groups_left_out: 'This account is refused: the provider left out its groups, since there are too many.',
   declined: 'The provider refused the sign-in, or it was cancelled there.',
   provider: "The provider's answer was refused. The log of the service says why.",
@@ -197,7 +197,7 @@ const outcomes: Readonly<Record<string, string>> = {
 };
 
 const faults: Readonly<Record<string, string>> = {
-  missing: 'did not come',
+  missing: 'is missing',
   different: 'has another value',
   not_verified: 'is not verified',
 };
@@ -214,12 +214,12 @@ function Result({ test: { at, outcome, isOwn = false, rules = [], claims = [] } 
         </span>
       </p>
       {rules.length === 0 ? undefined : (
-        <ol class="stack">
+        <ol class="stack numbered">
           {rules.map((rule, index) => (
             <li key={index}>
               <RuleText rule={rule} />{' '}
               <strong>
-                {index === counts ? 'It counts.' : isHeld(rule) ? 'It holds, after another one.' : 'It does not hold:'}
+                {index === counts ? 'Applies.' : isHeld(rule) ? 'Matches, after another rule.' : 'Does not match:'}
               </strong>{' '}
               {joined(
                 rule.claims.flatMap(({ claim, fault }) =>
@@ -239,7 +239,7 @@ function Result({ test: { at, outcome, isOwn = false, rules = [], claims = [] } 
       )}
       {claims.length === 0 ? undefined : (
         <DataTable
-          label="Claims that came"
+          label="Claims of the account"
           class="wraps"
           items={claims}
           keyOf={({ name }) => name}

@@ -121,6 +121,7 @@ function AttemptDialog({ subscription, attempt, onClose }: AttemptDialogProps) {
 export function ResultFacts({ type, result }: { readonly type: TargetType; readonly result: Result }) {
   const { outcome, status, answer } = result;
   const reason = reasonOf(result, type);
+  const advice = result.kind === 'test' ? reason?.advice?.replace(again, '') : reason?.advice;
   const isPrivate = type !== 'email' && status !== undefined && answer === undefined;
   return (
     <>
@@ -134,7 +135,7 @@ export function ResultFacts({ type, result }: { readonly type: TargetType; reado
         {tookOf(result)}
       </Fact>
       <Fact label="Reason">{reason === undefined ? undefined : <Name text={reason.why} />}</Fact>
-      <Fact label="What to do">{reason?.advice}</Fact>
+      <Fact label="What to do">{advice}</Fact>
       <Fact label="Answer">
         {isPrivate ? (
           'Not kept: the target is in a private network, so Annals keeps the status alone.'
@@ -159,6 +160,9 @@ export function SentRequestView({ sent: { method, url, headers, body }, note }: 
     </section>
   );
 }
+
+/** A test is sent once. */
+const again = / ?Annals tries again\.$/;
 
 const closedBy = 'Look into the log of the target: it took the request and failed.';
 
@@ -192,7 +196,7 @@ const statuses: readonly (readonly [from: number, to: number, advice: string])[]
   [500, 599, 'The target failed. Look into its log. Annals tries again.'],
 ];
 
-interface Result extends Pick<DeliveryAttempt, 'status' | 'duration' | 'reason' | 'error' | 'answer'> {
+interface Result extends Pick<DeliveryAttempt, 'kind' | 'status' | 'duration' | 'reason' | 'error' | 'answer'> {
   readonly outcome: NonNullable<DeliveryAttempt['outcome']>;
 }
 

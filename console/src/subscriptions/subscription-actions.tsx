@@ -180,7 +180,7 @@ function TestDialog({ id, type, onClose, onTested }: TestDialogProps) {
       ) : value === undefined ? undefined : (
         <>
           <dl class="facts">
-            <ResultFacts type={type} result={value} />
+            <ResultFacts type={type} result={{ ...value, kind: 'test' }} />
           </dl>
           {value.request === undefined ? undefined : (
             <SentRequestView sent={value.request} note="A sample. Secrets and the signature are masked." />

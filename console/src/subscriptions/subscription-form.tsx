@@ -73,7 +73,8 @@ export function SubscriptionForm(props: SubscriptionFormProps) {
           onText={(hide) => onChange({ hide })}
         />
         <SelectField
-          label="Of who made a change"
+          label="Actor details"
+          hint="What is sent of who made a change."
           error={faults.actors}
           choices={actorChoices}
           value={draft.actors}

@@ -133,7 +133,7 @@ function Settings({ subscription }: { readonly subscription: Subscription }) {
       <Fact label="Hidden" class={hide.length === 0 ? undefined : 'mono'}>
         {hide.length === 0 ? 'nothing' : <Name text={hide.join(', ')} />}
       </Fact>
-      <Fact label="Of who made a change">{wordsOfActors(draftOf(subscription).actors)}</Fact>
+      <Fact label="Actor details">{wordsOfActors(draftOf(subscription).actors)}</Fact>
       <Fact label="Started">{from === 'start' || from === 'now' ? starts[from] : 'at a cursor'}</Fact>
       <Fact label="Maker">
         {makerName === undefined ? undefined : <Name text={makerName} />}{' '}

@@ -72,7 +72,12 @@ export const targets: Readonly<
           ['ed25519', 'A public key that the receiver has (Ed25519)'],
         ],
       },
-      { name: 'concurrency', label: 'At once', hint: 'Concurrent requests, 1 to 8. Empty: 4.', kind: 'number' },
+      {
+        name: 'concurrency',
+        label: 'Concurrency',
+        hint: 'Requests at the same time, 1 to 8. Empty: 4.',
+        kind: 'number',
+      },
     ],
   },
   http: {

@@ -152,12 +152,12 @@ export function companyAccountTests(the: () => ConsoleUnderTest): void {
 
       await page.getByRole('link', { name: 'Sign-in', exact: true }).click();
       await page.getByRole('heading', { name: 'Rules of this tenant' }).waitFor();
-      await page.getByText('Who has sub with Keeper gets access.credential_manage').waitFor();
+      await page.getByText('Accounts whose sub is or contains Keeper get access.credential_manage').waitFor();
       await page.getByText(`${url}/console/oidc/backchannel-logout`).waitFor();
       await page.getByRole('button', { name: 'Test the sign-in' }).click();
-      await page.getByText('This account signs in.').waitFor();
+      await page.getByText('This account may sign in.').waitFor();
       await expect.poll(() => page.url()).toBe(`${url}/console/security/sign-in`);
-      await page.getByText('It counts.').waitFor();
+      await page.getByText('Applies.').waitFor();
       await page.getByRole('row').filter({ hasText: 'groups' }).getByText('["auditors"]').waitFor();
       await checkAccessibility(page);
       expect(await sidewaysRoom(page)).toBe(0);

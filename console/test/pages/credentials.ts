@@ -31,7 +31,7 @@ export function credentialTests(the: () => ConsoleUnderTest): void {
     await checkAccessibility(page, 'dialog');
     expect(await sidewaysRoom(page)).toBe(0);
     await page.keyboard.press('Enter');
-    await dialog.getByText('is shown this once').waitFor();
+    await dialog.getByText('is shown only once').waitFor();
     const first = await secretOf(page);
     await checkAccessibility(page, 'dialog');
     expect(await sidewaysRoom(page)).toBe(0);
@@ -56,7 +56,7 @@ export function credentialTests(the: () => ConsoleUnderTest): void {
 
     await row.getByRole('button', { name: 'Rotate Billing' }).click();
     await dialog.getByRole('button', { name: 'Replace' }).click();
-    await dialog.getByText('is shown this once').waitFor();
+    await dialog.getByText('is shown only once').waitFor();
     const second = await secretOf(page);
     await page.keyboard.press('Escape');
     expect([await statusOf(server, id, first), await statusOf(server, id, second)]).toEqual([401, 200]);
@@ -82,7 +82,7 @@ export function credentialTests(the: () => ConsoleUnderTest): void {
     await page.getByRole('button', { name: 'New key' }).first().click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('ai.completion_manage').check();
-    await dialog.getByLabel('Shown of actors').selectOption('all');
+    await dialog.getByLabel('Actor details').selectOption('all');
     await dialog.getByRole('button', { name: 'Make' }).click();
     await dialog
       .getByRole('alert')
@@ -94,7 +94,7 @@ export function credentialTests(the: () => ConsoleUnderTest): void {
     await dialog.getByLabel('Requests a second').fill('5');
     await checkAccessibility(page, 'dialog');
     await dialog.getByRole('button', { name: 'Make' }).click();
-    await dialog.getByText('is shown this once').waitFor();
+    await dialog.getByText('is shown only once').waitFor();
     expect(await secretOf(page)).toMatch(/^annals_[0-9A-Za-z]{16}_[0-9A-Za-z]{49}$/);
     await dialog.getByRole('button', { name: 'Done' }).click();
     const row = page.getByRole('row', { name: /annals_/ });

@@ -37,7 +37,7 @@ export function subscriptionTests(the: () => ConsoleUnderTest): void {
     await page.getByRole('button', { name: 'Add a header' }).click();
     await page.getByLabel('Name of header 1').fill('Authorization');
     await page.getByLabel('Value of header 1').fill('Bearer abc');
-    await page.getByLabel('Of who made a change').selectOption('none');
+    await page.getByLabel('Actor details').selectOption('none');
     await checkAccessibility(page);
     await address.fill('https://erp.example.com/changes');
     await save.click();
@@ -55,7 +55,7 @@ export function subscriptionTests(the: () => ConsoleUnderTest): void {
     await expect.poll(() => page.getByLabel('Name of header 1').inputValue()).toBe('Authorization');
     expect([await age.inputValue(), await page.getByLabel('Maximum age: unit').inputValue()]).toEqual(['2', 'weeks']);
     expect(await page.getByLabel('Value of header 1').inputValue()).toBe('');
-    expect(await page.getByLabel('Of who made a change').inputValue()).toBe('none');
+    expect(await page.getByLabel('Actor details').inputValue()).toBe('none');
     await page.getByLabel('Name', { exact: true }).fill('Parcels');
     await save.click();
     await page.getByRole('heading', { name: 'Parcels' }).waitFor();

@@ -343,7 +343,7 @@ export function taskTests(the: () => ConsoleUnderTest): void {
     await dialog.getByLabel('Query').fill('entity:order');
     await dialog.getByLabel('Requests a second').fill('5');
     await page.keyboard.press('Enter');
-    await dialog.getByText('is shown this once').waitFor();
+    await dialog.getByText('is shown only once').waitFor();
     await page.keyboard.press('Escape');
     const row = page.getByRole('row', { name: new RegExp(name) });
     await row.getByText('entity:order').waitFor();
