@@ -6,6 +6,7 @@ import { later } from '../components/states.tsx';
 import { Name } from '../components/text.tsx';
 import { timeText } from '../components/times.ts';
 import { hasTime, topTerms, withoutTerm, withTime } from '../query-text/edit-query.ts';
+import { textsOfQuery } from '../query-text/text-search.ts';
 import { timeChoices } from './time-choices.ts';
 
 /** The terms of the query, each with a button that takes it away. */
@@ -16,9 +17,9 @@ export function TermChips({ q, onQuery }: { readonly q: string; readonly onQuery
     <ul class="chips" aria-label="Terms of the query">
       {terms.map((term) => (
         <li key={term.start} class="chip">
-          <span class="chip-field">{term.field}</span>
+          <span class="chip-field">{nameOf(q, term)}</span>
           <Name class="chip-value" text={valueText(q, term)} />
-          <button type="button" aria-label={`Remove ${term.field}`} onClick={() => onQuery(withoutTerm(q, term))}>
+          <button type="button" aria-label={`Remove ${nameOf(q, term)}`} onClick={() => onQuery(withoutTerm(q, term))}>
             <Icon name="close" size={12} />
           </button>
         </li>
@@ -34,8 +35,20 @@ export function TermChips({ q, onQuery }: { readonly q: string; readonly onQuery
   );
 }
 
+/** The field; `text` of the search for a text in all values, whose condition is long. */
+function nameOf(q: string, term: Term): string {
+  return textOf(q, term) === '' ? term.field : 'text';
+}
+
+function textOf(q: string, { start, end }: Term): string {
+  return textsOfQuery(q.slice(start, end)).join(' ');
+}
+
 /** The value as it is written; times in the reader's zone. */
-function valueText(q: string, { field, valueStart, end }: Term): string {
+function valueText(q: string, term: Term): string {
+  const { field, valueStart, end } = term;
+  const text = textOf(q, term);
+  if (text !== '') return text;
   const written = q.slice(valueStart, end);
   if (field !== 'occurredAt') return written.replace(/^elemMatch\((.*)\)$/s, '$1');
   return written
