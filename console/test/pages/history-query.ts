@@ -197,6 +197,7 @@ export function historyQueryTests(the: () => ConsoleUnderTest): void {
     await page.getByRole('combobox', { name: 'Search everything' }).fill('Kulanz (late)');
     await page.getByRole('option', { name: 'Search for this text in all changes' }).waitFor();
     await page.keyboard.press('Enter');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
     await expect.poll(() => totalOf(page)).toBe(4);
     // Another query has no marks.
     await query.fill('entity:complaint');
