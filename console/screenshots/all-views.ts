@@ -1,10 +1,16 @@
 import type { Page } from 'playwright-core';
-import { agentId, disabledAgentId, sessionId, shelfId, toolsAgentId, viewId } from './fill-demo.ts';
+import { agentId, disabledAgentId, sessionId, shelfId, subscriptionId, toolsAgentId, viewId } from './fill-demo.ts';
 import { type Picture, shows } from './take.ts';
 
 const claims = address('history', { q: 'entity:WARRANTY_CLAIM type:update' });
 const claimType = { type: 'WARRANTY_CLAIM' };
 const product = { entity: 'product', id: 'brisk-go' };
+const lists = address('history', { q: 'entity:order type:update path:items' });
+const found = address('history', {
+  q: 'compoundLogicalQuery:((change:elemMatch(before:*eak*)) OR (change:elemMatch(after:*eak*))) occurredAt:>="1970-01-01T00:00:00Z"',
+});
+const asOn = address('document', { ...product, at: daysAgo(30), with: 'now' });
+const subscription = address('subscriptions/one', { id: subscriptionId });
 
 /** Every view of the console, in the order of the navigation, with its panels, dialogs and empty states. */
 export const allViews: readonly Picture[] = [
@@ -43,6 +49,9 @@ export const allViews: readonly Picture[] = [
   { name: 'change', address: claims, ready: openChange },
   { name: 'change-before-and-after', address: claims, ready: openChangeAs('Before and after', '.json-tree') },
   { name: 'change-json', address: claims, ready: openChangeAs('JSON', '.lines-view') },
+  { name: 'change-list', address: lists, ready: openList },
+  { name: 'change-found', address: found, ready: openFound },
+  { name: 'change-proof', address: claims, ready: saveProof },
   { name: 'documents', address: address('document', { text: 'alba' }), ready: shows('.document-link') },
   {
     name: 'search',
@@ -61,6 +70,22 @@ export const allViews: readonly Picture[] = [
     name: 'document-compared',
     address: address('document', { ...product, changes: '6', with: '2' }),
     ready: shows('.path-item'),
+  },
+  { name: 'document-as-on', address: asOn, ready: shows('.path-item') },
+  {
+    name: 'document-future',
+    address: address('document', { ...product, at: '2096-01-01T00:00:00Z' }),
+    ready: shows('.note'),
+  },
+  {
+    name: 'document-deleted',
+    address: 'history?q=entity%3Aproduct+type%3Adelete+occurredAt%3A%3E%3D%221970-01-01T00%3A00%3A00Z%22',
+    async ready(page) {
+      const row = page.locator('.entry-document').first();
+      const id = (await row.locator('strong').textContent()) ?? '';
+      await page.goto(new URL(address('document', { entity: 'product', id }), page.url()).href);
+      await page.locator('.json-tree').waitFor();
+    },
   },
   {
     name: 'document-bring-back',
@@ -88,6 +113,56 @@ export const allViews: readonly Picture[] = [
     },
   },
   { name: 'actor-empty', address: address('actor', { name: 'Nobody' }), ready: shows('.empty-state') },
+  { name: 'people', address: 'people', ready: shows('tbody tr') },
+  { name: 'subscriptions', address: 'subscriptions', ready: shows('tbody tr') },
+  { name: 'subscription', address: subscription, ready: shows('tbody tr') },
+  { name: 'subscription-attempt', address: subscription, ready: openAttempt },
+  { name: 'subscription-delete', address: subscription, ready: clicks('tbody tr', 'Delete the subscription') },
+  { name: 'subscription-new', address: 'subscriptions/new', ready: shows('form') },
+  {
+    name: 'subscription-alert',
+    address: address('subscriptions/one', { id: 'deletions' }),
+    ready: shows('.facts'),
+  },
+  { name: 'connect', address: 'connect', ready: shows('.card') },
+  { name: 'accesses', address: 'security/accesses', ready: shows('tbody tr') },
+  { name: 'security-sessions', address: 'security/sessions', ready: shows('tbody tr') },
+  {
+    name: 'security-session-end',
+    address: 'security/sessions',
+    async ready(page) {
+      await page
+        .getByRole('button', { name: /^End the session/ })
+        .first()
+        .click();
+      await page.getByRole('dialog').waitFor();
+    },
+  },
+  { name: 'security-sign-in', address: 'security/sign-in', ready: testSignIn },
+  { name: 'clients', address: 'security/clients', ready: shows('tbody tr') },
+  {
+    name: 'clients-empty',
+    address: address('security/clients', { q: 'name:none' }),
+    ready: shows('.empty-state'),
+  },
+  { name: 'client-new', address: 'security/clients', ready: clicks('tbody tr', 'New client') },
+  { name: 'client-narrow', address: 'security/clients', ready: clicks('tbody tr', 'Narrow Billing') },
+  { name: 'client-rotate', address: 'security/clients', ready: clicks('tbody tr', 'Rotate Billing') },
+  { name: 'client-revoke', address: 'security/clients', ready: clicks('tbody tr', 'Revoke Billing') },
+  { name: 'keys', address: 'security/keys', ready: shows('tbody tr') },
+  { name: 'key-new', address: 'security/keys', ready: clicks('tbody tr', 'New key') },
+  {
+    name: 'key-secret',
+    address: 'security/keys',
+    async ready(page) {
+      await clicks('tbody tr', 'New key')(page);
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('changelog.changelog_read').check();
+      await dialog.getByRole('button', { name: 'Make' }).click();
+      await dialog.getByText('is shown only once').waitFor();
+    },
+  },
+  { name: 'proof', address: 'security/proof', ready: shows('h2') },
   { name: 'agents', address: 'desk/agents', ready: shows('tbody tr') },
   { name: 'costs', address: 'desk/costs', ready: shows('.bar-chart canvas') },
   { name: 'calls', address: 'desk/calls', ready: shows('tbody tr') },
@@ -186,6 +261,11 @@ export const allViews: readonly Picture[] = [
   },
 ];
 
+/** A time of that day, as an address has it. */
+function daysAgo(days: number): string {
+  return `${new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)}T12:00:00Z`;
+}
+
 function address(path: string, parameters: Readonly<Record<string, string>>): string {
   return `${path}?${new URLSearchParams(parameters)}`;
 }
@@ -199,8 +279,16 @@ function clicks(first: string, button: string): Picture['ready'] {
   };
 }
 
+/** On a narrow screen the actor stands in the middle of the row. */
+async function openRow(page: Page, hasText: string): Promise<void> {
+  await page
+    .locator('.entry-link', { hasText })
+    .first()
+    .click({ position: { x: 12, y: 12 } });
+}
+
 async function openChange(page: Page): Promise<void> {
-  await page.locator('.entry-link', { hasText: 'resolution' }).first().click();
+  await openRow(page, 'resolution');
   await page.locator('.path-item').first().waitFor();
 }
 
@@ -210,6 +298,41 @@ function openChangeAs(view: string, content: string): Picture['ready'] {
     await page.getByRole('button', { name: view, exact: true }).click();
     await page.getByRole('complementary').locator(content).first().waitFor();
   };
+}
+
+async function openList(page: Page): Promise<void> {
+  await openRow(page, 'items');
+  await page.locator('.side-panel .list-table').first().waitFor();
+}
+
+async function openFound(page: Page): Promise<void> {
+  await openRow(page, '');
+  await page.locator('.side-panel .path-item').first().waitFor();
+}
+
+async function saveProof(page: Page): Promise<void> {
+  await openChange(page);
+  await page.getByRole('button', { name: 'Proof', exact: true }).click();
+  await page.locator('.saved-proof').waitFor();
+}
+
+async function openAttempt(page: Page): Promise<void> {
+  await page
+    .locator('tr', { hasText: 'failed' })
+    .getByRole('button', { name: /^Details/ })
+    .click();
+  await page.getByRole('region', { name: 'The request' }).waitFor();
+}
+
+/** Signs in at the provider, without which there is no result. */
+async function testSignIn(page: Page): Promise<void> {
+  await page.route(/^https:/, (route) => route.fulfill({ body: '' }));
+  await page.getByRole('button', { name: 'Test the sign-in' }).click();
+  await page.getByPlaceholder('Enter any login').fill('jane.doe');
+  await page.getByPlaceholder('and password').fill('any');
+  await page.getByRole('button', { name: 'Sign-in' }).click();
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByText('Applies.').waitFor();
 }
 
 async function openInstance(page: Page): Promise<void> {

@@ -1,23 +1,66 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { McpTools } from '@annals/client';
 import type { APIResponse } from 'playwright-core';
+import { ownPort } from '../../test/support/server/own-port.ts';
+import { type CertifiedProvider, startCertifiedProvider } from '../../test/support/vendor/certified-provider.ts';
+import { type Receiver, startReceiver } from '../../test/support/vendor/receiver.ts';
 import { startToolServer, type ToolServerStub } from '../../test/support/vendor/tool-server.ts';
 import { startVendor, type Vendor } from '../../test/support/vendor/vendor-server.ts';
 import type { Studio } from './take.ts';
 
-/** A provider of language models and a server of tools for the demo, which has none, and the settings that lead to them. */
-export async function startProvider(): Promise<{
-  vendor: Vendor;
-  tools: ToolServerStub;
-  environment: Record<string, string>;
-}> {
-  const [vendor, tools] = await Promise.all([startVendor(), startToolServer()]);
+/** What the demo lacks: a provider of language models, a server of tools, a company's accounts and the target of a webhook. */
+export interface Partners {
+  readonly vendor: Vendor;
+  readonly tools: ToolServerStub;
+  readonly accounts: CertifiedProvider;
+  readonly receiver: Receiver;
+  /** The settings that lead to them. */
+  readonly environment: Record<string, string>;
+  close(): Promise<void>;
+}
+
+const rules = [
+  { claims: { groups: 'shop-admins' }, tenants: ['demo'], scopes: ['changelog.changelog_manage', 'ai.agent_manage'] },
+  {
+    claims: { groups: 'auditors' },
+    tenants: ['demo'],
+    scopes: ['changelog.changelog_read'],
+    query: 'entity:order',
+    hide: ['payment'],
+  },
+];
+
+/** Starts them. The rules of the sign-in go into the folder. */
+export async function startPartners(folder: string): Promise<Partners> {
+  const [vendor, tools, accounts, receiver, port] = await Promise.all([
+    startVendor(),
+    startToolServer(),
+    startCertifiedProvider(['auditors', 'everyone']),
+    startReceiver(),
+    ownPort(),
+  ]);
+  const rulesFile = join(folder, 'rules.json');
+  await mkdir(folder, { recursive: true });
+  await writeFile(rulesFile, JSON.stringify({ rules }));
+  const baseUrl = `http://127.0.0.1:${port}`;
+  await accounts.serve(baseUrl);
   const environment = {
+    PORT: String(port),
+    ANNALS_BASE_URL: baseUrl,
     OPENAI_BASE_URL: vendor.baseUrl,
     ANTHROPIC_BASE_URL: vendor.baseUrl,
     ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared',
     ANNALS_SELF_HOSTED_ALLOW: new URL(tools.url).host,
+    ANNALS_OIDC_ISSUER: accounts.issuer,
+    ANNALS_OIDC_CLIENT_ID: accounts.clientId,
+    ANNALS_OIDC_CLIENT_SECRET: accounts.clientSecret,
+    ANNALS_OIDC_RULES: rulesFile,
   };
-  return { vendor, tools, environment };
+  const close = async () => {
+    await Promise.all([vendor.close(), tools.close(), accounts.stop(), receiver.close()]);
+  };
+  return { vendor, tools, accounts, receiver, environment, close };
 }
 
 const answer = {
@@ -37,6 +80,8 @@ export const sessionId = '7d8f6a52-3f0c-4c1b-9d51-0c8f0a3be111';
 
 /** A shelf that was changed. */
 export const shelfId = 'a-1';
+/** A webhook with attempts. */
+export const subscriptionId = 'shop-prices';
 /** A saved view. */
 export const viewId = 'price-changes';
 
@@ -60,11 +105,10 @@ const order = {
   inputSchema: { type: 'object', properties: { part: { type: 'string' }, count: { type: 'integer' } } },
 };
 
+type Call = (method: string, path: string, data?: unknown) => Promise<APIResponse>;
+
 /** An agent that has approved a tool, which its server describes otherwise since. */
-async function fillTools(
-  call: (method: string, path: string, data?: unknown) => Promise<APIResponse>,
-  tools: ToolServerStub,
-): Promise<void> {
+async function fillTools(call: Call, tools: ToolServerStub): Promise<void> {
   const agent = `/ai-service/demo/agentic/agents/${toolsAgentId}`;
   const server = { name: 'manuals', url: tools.url, headers: { Authorization: 'Bearer of-the-manuals' } };
   const put = async (approved: object[]) =>
@@ -86,10 +130,59 @@ async function fillTools(
   await call('POST', `${agent}/mcp-tools`, { server: server.name });
 }
 
+/** Clients and keys of programs: of all of it, of a part, revoked. */
+async function fillAccess(call: Call): Promise<void> {
+  const clients = '/access/demo/clients';
+  await call('POST', clients, {
+    name: 'Billing',
+    scopes: ['changelog.changelog_read'],
+    query: 'entity:order',
+    hide: ['payment'],
+    expiresIn: 7 * 3_600,
+  });
+  await call('POST', clients, { name: 'Shop server', scopes: ['changelog.viewer_issue', 'changelog.changelog_read'] });
+  await call('POST', clients, {
+    name: 'Warehouse',
+    scopes: ['schema.custominstance_manage', 'schema.schema_read', 'changelog.changelog_manage'],
+  });
+  const made = await call('POST', clients, { name: 'Old import', scopes: ['changelog.changelog_manage'] });
+  const { id }: { id: string } = await made.json();
+  await call('DELETE', `${clients}/${encodeURIComponent(id)}`);
+  const keys = '/access/demo/keys';
+  await call('POST', keys, { name: 'Claude Code of Jane', scopes: ['changelog.changelog_read'], actors: 'all' });
+  await call('POST', keys, {
+    name: 'Support chat',
+    scopes: ['ai.completion_manage'],
+    models: ['openai/gpt-5'],
+    rate: 5,
+    expiresIn: 5 * 3_600,
+  });
+}
+
+/** A webhook with an attempt that succeeded and one that failed. */
+async function fillSubscription(call: Call, receiver: Receiver): Promise<void> {
+  const path = '/changelog/demo/subscriptions';
+  await call('POST', path, {
+    id: subscriptionId,
+    name: 'Prices to the shop',
+    q: 'entity:product path:price',
+    target: { type: 'webhook', url: `${receiver.url}prices` },
+  });
+  await call('POST', `${path}/${subscriptionId}/test`);
+  receiver.answer = (_received, response) => void response.writeHead(500).end('{"error":"out of stock"}');
+  await call('POST', `${path}/${subscriptionId}/test`);
+  await call('POST', path, {
+    id: 'deletions',
+    name: 'Deleted products',
+    q: 'entity:product type:delete',
+    target: { type: 'email', to: ['jane@shop.example', 'joe@shop.example'] },
+  });
+}
+
 /** Makes what the demo lacks: agents with requests, failed ones too, settings, a job, saved views. Throws where the service refuses. */
 export async function fillDemo(
   { browser, origin, state }: Pick<Studio, 'browser' | 'origin' | 'state'>,
-  { vendor, tools }: { readonly vendor: Vendor; readonly tools: ToolServerStub },
+  { vendor, tools, receiver }: Partners,
 ): Promise<void> {
   const context = await browser.newContext({ storageState: state });
   const call = async (method: string, path: string, data?: unknown, headers: Record<string, string> = {}) => {
@@ -148,6 +241,8 @@ export async function fillDemo(
   await call('PUT', shelf, { name: { en: 'Shelf', de: 'Regal' } });
   await call('PUT', `${shelf}/instances/${shelfId}`, { name: 'Aisle A, espresso machines', slots: 12, height: 2.1 });
   await call('PUT', `${shelf}/instances/${shelfId}`, { name: 'Aisle A', slots: 2, note: 'to be sorted' });
+  await fillAccess(call);
+  await fillSubscription(call, receiver);
   await call('POST', '/ai-service/demo/jobs', { type: 'EXPORT', q: 'entity:product', format: 'CSV' });
   await context.close();
 }

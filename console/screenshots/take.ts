@@ -22,9 +22,9 @@ export async function takeGuidePicture(studio: Studio, picture: Picture): Promis
   await page.context().close();
 }
 
-/** Takes a view light and dark, wide and narrow: `NAME-1280-light.png` and three more. */
+/** Takes a view light and dark, wide and narrow: `NAME-1440-light.png` and three more. */
 export async function takeView(studio: Studio, picture: Picture): Promise<void> {
-  for (const width of [1280, 380]) {
+  for (const width of [1440, 390]) {
     const page = await openPicture(studio, picture, { viewport: { width, height: 900 } });
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme });
@@ -67,6 +67,8 @@ export interface Picture {
   /** Below the address of the console. */
   readonly address: string;
   readonly options?: BrowserContextOptions;
+  /** Whether it shows what the demo lacks. */
+  readonly isFilled?: boolean;
   /** Waits for what the picture shows, after what has to be done for it. */
   readonly ready: (page: Page) => Promise<void>;
 }
