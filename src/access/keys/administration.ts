@@ -383,13 +383,24 @@ async function refuseWhenFull(transaction: DatabaseTransaction, { noun, active }
   );
 }
 
+const blanks = '[\\s\\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000]+';
+/** Default_Ignorable_Code_Point of Unicode. */
+const invisible =
+  '[\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u206f\\u3164\\ufe00-\\ufe0f' +
+  '\\ufeff\\uffa0\\ufff0-\\ufff8\\U0001bca0-\\U0001bca3\\U0001d173-\\U0001d17a\\U000e0000-\\U000e0fff]+';
+/** The name as it looks: the same for names that differ in invisible characters and in blanks alone. */
+const seen = (name: RawBuilder<unknown>) =>
+  sql`btrim(regexp_replace(regexp_replace(normalize(${name}), ${invisible}, '', 'g'), ${blanks}, ' ', 'g'))`;
+
 /** Names are actors of change entries, so they stay unambiguous. People who signed out are in the history. */
 async function refuseNameInUse(transaction: DatabaseTransaction, tenant: string, name: string): Promise<void> {
+  const wanted = seen(sql`${name}::text`);
   const { rows } = await sql`
-    select from ${activeClients} and c.tenant = ${tenant} and c.name = ${name}
-    union all select from ${activeKeys} and k.tenant = ${tenant} and k.name = ${name}
-    union all select from change_actor a join change_recorder r on r.tenant = a.tenant and r.subject = a.actor_id
-      where a.tenant = ${tenant} and a.name = ${name} and r.issuer is not null
+    select from ${activeClients} and c.tenant = ${tenant} and ${seen(sql`c.name`)} = ${wanted}
+    union all select from ${activeKeys} and k.tenant = ${tenant} and ${seen(sql`k.name`)} = ${wanted}
+    union all select from (
+      select a.name from change_actor a join change_recorder r on r.tenant = a.tenant and r.subject = a.actor_id
+        where a.tenant = ${tenant} and r.issuer is not null offset 0) person where ${seen(sql`person.name`)} = ${wanted}
     limit 1`.execute(transaction);
   if (rows.length === 0) return;
   const message = 'is in use by another client, key or person';

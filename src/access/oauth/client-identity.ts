@@ -45,11 +45,12 @@ export function checkClientName(name: string): void {
 }
 
 function faultOfName(name: string): string | undefined {
-  if (name.trim() === '') return 'must not be empty';
+  const seen = name.replaceAll(/\p{Default_Ignorable_Code_Point}/gu, '').trim();
+  if (seen === '') return 'must not be empty';
   if ([...name].length > maxName) return `must not have more than ${maxName} characters`;
   if (/\p{Cc}/u.test(name)) return 'must not contain control characters';
   if (/\p{Bidi_Control}/u.test(name)) return 'must not contain characters that turn the direction of a text';
   if (!name.isWellFormed()) return 'must not contain lone surrogates';
-  if (reservedNames.has(name)) return 'must not be system, external or unknown';
+  if (reservedNames.has(seen)) return 'must not be system, external or unknown';
   return undefined;
 }

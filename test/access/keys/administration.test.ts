@@ -231,6 +231,35 @@ describe('making', () => {
     expect((await make('keys', { name: 'Taken', scopes: read })).status).toBe(201);
   });
 
+  test.each([
+    'Look alike ',
+    '\u00a0Look alike',
+    'Look\u3000alike',
+    'Look  alike',
+    'Look\u200b alike',
+    'L\u00adook alike',
+    'Look alike\ufe0f',
+    'Look alike\u{e0041}',
+    'Look alike\u3164',
+  ])('%j looks like a name in use, so it is 409', async (name) => {
+    if ((await send('/clients?q=name:"Look%20alike"', 'GET')).body.length === 0)
+      await make('clients', { name: 'Look alike', scopes: read });
+    expect((await make('keys', { name, scopes: read })).status).toBe(409);
+  });
+
+  test('names that look different are free, composed ones are alike', async () => {
+    for (const name of ['look alike', 'Lookalike', 'Caf\u00e9']) {
+      expect((await make('clients', { name, scopes: read })).status).toBe(201);
+    }
+    expect((await make('clients', { name: 'Cafe\u0301', scopes: read })).status).toBe(409);
+    for (const name of ['\u200b', '\u3164 ', 'system\u200b', ' external']) {
+      expect(await make('clients', { name, scopes: read })).toMatchObject({
+        status: 400,
+        body: { details: [{ field: 'name' }] },
+      });
+    }
+  });
+
   test('of two at once with one name, one is 409', async () => {
     const made = await Promise.all([1, 2].map(() => make('clients', { name: 'Twice', scopes: read })));
     expect(made.map(({ status }) => status).sort()).toEqual([201, 409]);
