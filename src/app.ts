@@ -3,9 +3,10 @@ import type { FastifyBaseLogger } from 'fastify';
 import type pg from 'pg';
 import { countReads } from './access/accesses/count-reads.ts';
 import { accessRoutes, accessUpkeep } from './access/accesses/routes.ts';
+import { authorizationServerRoutes } from './access/grants/routes.ts';
 import { credentialRoutes } from './access/keys/routes.ts';
 import { noteUsesOfClients } from './access/oauth/last-uses.ts';
-import { oauthRoutes } from './access/oauth/routes.ts';
+import { type OAuthRoutesOptions, oauthRoutes } from './access/oauth/routes.ts';
 import { consoleRoutes, consoleUpkeep } from './access/sessions/routes.ts';
 import { sessionListRoutes } from './access/sessions/session-list-routes.ts';
 import { viewerTokenRoutes } from './access/viewer-tokens/routes.ts';
@@ -63,6 +64,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
   const {
     administration,
     agents,
+    authorizationServer,
     budgetAlerts,
     budgets,
     clock,
@@ -90,11 +92,19 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
     sealing,
     subscriptions,
     usage,
+    verifyGrant,
     verifyKey,
     verifyViewerToken,
     webConsole,
   } = context;
-  const callers = { consoleAccess: webConsole.access, verifyKey, verifyViewerToken, baseUrl: config.baseUrl };
+  const callers = {
+    consoleAccess: webConsole.access,
+    verifyGrant,
+    verifyKey,
+    verifyViewerToken,
+    redeemGrant: authorizationServer?.redeemer.redeem,
+    baseUrl: config.baseUrl,
+  };
   const app = await createApp(context, options, callers);
 
   await app.register(changelogRoutes, { findPage, reads: historyReads, sealer, now: () => clock.now() });
@@ -141,8 +151,9 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
   await app.register(accessUpkeep, { db });
   await app.register(credentialRoutes, { administration, documents, paginator, lockPerson: webConsole.lockPerson });
   await app.register(sessionListRoutes, { db, documents, paginator, sessions: webConsole.sessions });
-  await app.register(mcpRoutes, { history: historyTexts, isOwnOrigin: webConsole.isOwnOrigin });
-  await app.register(consoleRoutes, webConsole);
+  await app.register(mcpRoutes, { history: historyTexts, address: authorizationServer?.address });
+  if (authorizationServer !== undefined) await app.register(authorizationServerRoutes, authorizationServer);
+  await app.register(consoleRoutes, { ...webConsole, approvals: authorizationServer?.consent });
   await app.register(consoleUpkeep, webConsole);
   await app.register(viewerScriptRoute, { folder: join(packageFolder(), 'clients', 'viewer', 'dist') });
   await app.register(docsRoutes, { basePath: basePathOf(config.baseUrl) });
@@ -156,12 +167,14 @@ async function createApp(
   { notReady, requestLimit, upkeepTurn }: AppOptions,
   {
     baseUrl,
+    redeemGrant,
     ...callers
   }: Pick<
     Parameters<typeof createHttpServer>[0],
-    'verifyBasic' | 'verifyKey' | 'verifyViewerToken' | 'consoleAccess'
+    'verifyBasic' | 'verifyGrant' | 'verifyKey' | 'verifyViewerToken' | 'consoleAccess'
   > & {
     baseUrl?: string | undefined;
+    redeemGrant?: OAuthRoutesOptions['redeemGrant'];
   },
 ): Promise<HttpServer> {
   const app = await createHttpServer({
@@ -189,6 +202,7 @@ async function createApp(
     grantToken: oauth.grantToken,
     publishedKeys: oauth.publishedKeys,
     guesses: oauth.guesses,
+    redeemGrant,
   });
   return app;
 }

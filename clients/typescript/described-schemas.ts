@@ -20,6 +20,7 @@ const uncalled: unknown = new Proxy(() => uncalled, {
  */
 export async function describedSchemas(): Promise<object> {
   const known = {
+    authorizationServer: undefined,
     completions: {},
     webConsole: { folder: import.meta.dirname },
     config: readConfig({}),

@@ -1,6 +1,12 @@
 import { join } from 'node:path';
 import { type CountedReads, createCountedReads } from '../access/accesses/count-reads.ts';
 import { noteAccess } from '../access/accesses/store.ts';
+import { Consent } from '../access/grants/consent.ts';
+import { endGrants, noteUseOfGrant } from '../access/grants/grant-store.ts';
+import { createRegisteredPrograms } from '../access/grants/programs.ts';
+import { createGrantRedeemer } from '../access/grants/redeem.ts';
+import type { AuthorizationServer } from '../access/grants/routes.ts';
+import { createGrantVerifier } from '../access/grants/verify-grant.ts';
 import { type Administration, createAdministration } from '../access/keys/administration.ts';
 import {
   keyScopesOf,
@@ -38,6 +44,10 @@ import type { Foundation } from './foundation.ts';
 export interface AccessServices {
   oauth: OAuthService;
   verifyKey: VerifyKey;
+  /** Access tokens of grants. */
+  verifyGrant: VerifyKey;
+  /** Undefined without a public address. */
+  authorizationServer: AuthorizationServer | undefined;
   verifyViewerToken: VerifyViewerToken;
   readRestriction: ReadRestriction;
   webConsole: Console;
@@ -92,6 +102,7 @@ export async function createAccess(
       revokeMadeBy,
       lastOf: lastMadeBy,
     },
+    endGrants,
     people: config.oidc && createPeopleSignIn(config.oidc, { now, readRestriction, onBadRules }),
     now,
     onError: (error) =>
@@ -116,6 +127,15 @@ export async function createAccess(
     elapsed: () => clock.elapsed(),
     lastUses: lastUsesOf(foundation, noteUseOfKey, 'the use of a key was not noted'),
   });
+  const verifyGrant = createGrantVerifier({
+    db: vital.db,
+    sealer,
+    readRestriction,
+    checkOnce: oauth.checkOnce,
+    now,
+    elapsed: () => clock.elapsed(),
+    lastUses: lastUsesOf(foundation, noteUseOfGrant, 'the use of a grant was not noted'),
+  });
   const countedReads = createCountedReads(pool, {
     now,
     onError: (error) => logger.warn({ err: error }, 'who read histories could not be counted'),
@@ -126,6 +146,8 @@ export async function createAccess(
   return {
     oauth,
     verifyKey,
+    verifyGrant,
+    authorizationServer: authorizationServerOf(foundation, webConsole),
     verifyViewerToken,
     readRestriction,
     webConsole,
@@ -133,6 +155,23 @@ export async function createAccess(
     usesOfClients: lastUsesOf(foundation, noteUseOfClient, 'the use of a client was not noted'),
     administration: createAdministration({ db, readRestriction, endSessionsOfSecret }),
     requestRates: requestRatesOf(foundation),
+  };
+}
+
+function authorizationServerOf(
+  { config: { baseUrl: address, redirectSchemes }, clock, db, sealer, vital }: Foundation,
+  { sessions, peopleSessions, people, requestCookie: cookie, checkOnce, allowsSignIn }: Console,
+): AuthorizationServer | undefined {
+  if (address === undefined) return undefined;
+  const common = { address, sealer, sessions, now: () => clock.now() };
+  return {
+    db,
+    address,
+    sessions,
+    allowsSignIn,
+    programs: createRegisteredPrograms(sealer, redirectSchemes),
+    consent: new Consent({ ...common, cookie, peopleSessions, signsInPeople: people !== undefined }),
+    redeemer: createGrantRedeemer({ ...common, vital: vital.db, checkOnce }),
   };
 }
 

@@ -12,7 +12,8 @@ import type { HttpServer } from './http-server-type.ts';
 /** Under this path a session replaces the access token (contract 13). */
 export const consoleApiPath = '/console/api';
 const belowConsoleApi = /^\/console\/api(?=[/?]|$)/;
-const session = /^\/console\/api\/session(?:\/keys(?:\/[0-9A-Za-z]+)?|\/sign-in)?(?=\?|$)/;
+const session =
+  /^\/console\/api\/(?:session(?:\/(?:keys|grants)(?:\/[0-9A-Za-z]+)?|\/sign-in)?|authorizations)(?=\?|$)/;
 
 /** What a request under the console's path addresses. */
 type ConsoleTarget = 'session' | 'operation';
@@ -20,8 +21,8 @@ type ConsoleTarget = 'session' | 'operation';
 const targets = new WeakMap<IncomingMessage, ConsoleTarget>();
 
 /**
- * Maps a target under the console's path to its operation, and remembers that it was one. Paths of the session, its keys
- * and its sign-in, and all other targets, are returned as they are.
+ * Maps a target under the console's path to its operation, and remembers that it was one. Paths of the session (its keys
+ * and grants, its sign-in, and what it allows programs) and all other targets are returned as they are.
  */
 export function operationOfConsole(message: IncomingMessage, target: string): string {
   if (!belowConsoleApi.test(target)) return target;
@@ -87,11 +88,14 @@ const common: FastifyCorsOptions = {
 const none: FastifyCorsOptions = { origin: false };
 /** Its tokens are for pages of any origin. */
 const ofViewer: FastifyCorsOptions = { ...common, origin: '*', methods: ['GET', 'HEAD'] };
+/** Programs in pages of any origin sign in, and use their tokens. */
+const ofPrograms: FastifyCorsOptions = { ...common, origin: '*', methods: ['GET', 'HEAD', 'POST'] };
+const forPrograms = /^\/(?:mcp\/|oauth\/(?:token|register|revoke)(?:\?|$)|\.well-known\/oauth-)/;
 
 /**
  * Lets pages of these origins call the service: `*` is any origin, an empty list none. Credentials are bearer tokens,
  * which no browser sends by itself, so no cookies are allowed. The console, which has a cookie, is for its own page
- * only; the viewer is for pages of every origin.
+ * only; the viewer, and signing in to `/mcp` with its use, are for pages of every origin.
  */
 export async function allowOrigins(app: HttpServer, origins: readonly string[]): Promise<void> {
   const ofService: FastifyCorsOptions = {
@@ -103,7 +107,8 @@ export async function allowOrigins(app: HttpServer, origins: readonly string[]):
   await app.register(cors, {
     delegator: (request, callback) => {
       const { url = '' } = request.raw;
-      callback(null, !isForBrowsers(request) ? none : /^\/viewer[./]/.test(url) ? ofViewer : ofOrigins);
+      const ofPath = /^\/viewer[./]/.test(url) ? ofViewer : forPrograms.test(url) ? ofPrograms : ofOrigins;
+      callback(null, isForBrowsers(request) ? ofPath : none);
     },
   });
 }

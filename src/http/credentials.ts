@@ -30,6 +30,8 @@ export interface Credentials {
   readonly makerId?: string | undefined;
   /** The actor of its change entries (contract: how changes are recorded). */
   readonly clientName: string;
+  /** Of a program that a person allowed: the name of the person or the client. */
+  readonly onBehalfOf?: string | undefined;
   readonly scopes: readonly Scope[];
   /** Of a person who signed in with a company's account: the OpenID provider's id. */
   readonly person?: { readonly issuer: string; readonly subject: string } | undefined;
@@ -102,6 +104,8 @@ declare module 'fastify' {
     appliesRestriction?: true;
     /** The route accepts keys as well as access tokens, for programs that cannot renew tokens. */
     takesKeys?: true;
+    /** The route accepts access tokens of grants as well, which programs with a person behind them have. */
+    takesGrants?: true;
     /** The route accepts only viewer tokens. */
     isOfViewer?: true;
     /** The message of this operation's 500, if clients match a certain one. */

@@ -65,6 +65,8 @@ interface ErrorBodies {
   fault(fault: AccessTokenFault): unknown;
   /** Of any other error. */
   message(error: AnnalsError): unknown;
+  /** The `WWW-Authenticate` header of 401; default: `Bearer`. */
+  challenge?(request: FastifyRequest): string;
 }
 
 /** Gives the errors of a plugin's routes their own bodies. Statuses, headers and logs stay the same. */
@@ -79,7 +81,8 @@ function answerError(error: unknown, request: FastifyRequest, reply: FastifyRepl
   for (const header of headersOfContent) reply.removeHeader(header);
   if (reply.getHeader('cache-control') !== 'no-store') reply.removeHeader('cache-control');
   if (error instanceof AccessTokenFault) {
-    return reply.code(401).header('www-authenticate', 'Bearer').send(bodies.fault(error));
+    const challenge = bodies.challenge?.(request) ?? 'Bearer';
+    return reply.code(401).header('www-authenticate', challenge).send(bodies.fault(error));
   }
   const answer =
     error instanceof AnnalsError ? error : (frameworkError(error, request) ?? internalError(error, request));

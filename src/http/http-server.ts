@@ -53,6 +53,8 @@ export async function createHttpServer(options: {
   verifyBasic?: VerifyBasic | undefined;
   /** Default: no keys. */
   verifyKey?: VerifyKey | undefined;
+  /** Access tokens of grants. Default: none. */
+  verifyGrant?: VerifyKey | undefined;
   /** Default: no viewer. */
   verifyViewerToken?: VerifyViewerToken | undefined;
   /** Seals the correlation ids that restricted readers see; default: they see none. */
@@ -87,6 +89,7 @@ export async function createHttpServer(options: {
     verifyAccessToken,
     verifyBasic,
     verifyKey,
+    verifyGrant,
     verifyViewerToken,
     consoleAccess,
     sealer,
@@ -149,7 +152,15 @@ export async function createHttpServer(options: {
   // Before the token is checked: a preflight has none, and pages may read why a request was refused.
   await allowOrigins(app, corsOrigins);
   if (consoleAccess !== undefined) guardConsole(app, consoleAccess);
-  checkInOrder(app, { verifyAccessToken, verifyBasic, verifyKey, verifyViewerToken, consoleAccess, sealer });
+  checkInOrder(app, {
+    verifyAccessToken,
+    verifyBasic,
+    verifyKey,
+    verifyGrant,
+    verifyViewerToken,
+    consoleAccess,
+    sealer,
+  });
   if (requestRates !== undefined) limitRates(app, requestRates);
   compressAnswers(app);
   awaitFirstPieces(app);

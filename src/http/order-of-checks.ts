@@ -29,6 +29,7 @@ export function checkInOrder(
     verifyAccessToken,
     verifyBasic,
     verifyKey,
+    verifyGrant,
     verifyViewerToken,
     consoleAccess,
     sealer,
@@ -36,6 +37,7 @@ export function checkInOrder(
     verifyAccessToken: VerifyAccessToken;
     verifyBasic?: VerifyBasic | undefined;
     verifyKey?: VerifyKey | undefined;
+    verifyGrant?: VerifyKey | undefined;
     verifyViewerToken?: VerifyViewerToken | undefined;
     consoleAccess?: ConsoleAccess | undefined;
     /** Left out: restricted readers see no correlation ids. */
@@ -51,8 +53,13 @@ export function checkInOrder(
       return verifyBasic(authorization, request.ip);
     }
     const token = bearerToken(authorization);
-    if (verifyKey !== undefined && request.routeOptions.config.takesKeys === true && token.startsWith('annals_')) {
-      return verifyKey((request.params as { tenant: string }).tenant, token, request.ip);
+    const { takesKeys, takesGrants } = request.routeOptions.config;
+    const { tenant } = request.params as { tenant: string };
+    if (verifyGrant !== undefined && takesGrants === true && token.startsWith('annals_at_')) {
+      return verifyGrant(tenant, token, request.ip);
+    }
+    if (verifyKey !== undefined && takesKeys === true && token.startsWith('annals_')) {
+      return verifyKey(tenant, token, request.ip);
     }
     return verifyAccessToken(token);
   }

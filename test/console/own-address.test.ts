@@ -109,14 +109,3 @@ test('people may sign in over TLS, on this machine, or where a setting allows it
   expect(allows('http://a.example')).toBe(false);
   expect(allows('http://a.example', true)).toBe(true);
 });
-
-test.each<[string, string | undefined, { host: string; origin?: string }, boolean]>([
-  ['no origin at all', undefined, { host: 'evil.example' }, true],
-  ['this machine', undefined, { host: 'localhost:8080', origin: 'http://localhost:8080' }, true],
-  ['another port of it', undefined, { host: 'localhost:8080', origin: 'http://localhost:8081' }, false],
-  ['a foreign name for it', undefined, { host: 'evil.example', origin: 'http://evil.example' }, false],
-  ['the public address, whatever Host', 'https://a.example', { host: 'b', origin: 'https://a.example' }, true],
-  ['another name than the public one', 'https://a.example', { host: 'b', origin: 'https://b' }, false],
-])('an origin is ours or not: %s', (_what, baseUrl, headers, expected) => {
-  expect(createOwnAddress(baseUrl, false).isOwnOrigin(headers)).toBe(expected);
-});

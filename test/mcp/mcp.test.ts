@@ -455,7 +455,6 @@ describe('faults have the shape of the protocol', () => {
   test.each<[string, number, Parameters<typeof post>]>([
     ['no token', 401, [listing, { authorization: '' }]],
     ['a tenant of others', 403, [listing, {}, 'other']],
-    ['a page of another origin', 403, [listing, { origin: 'https://evil.example' }]],
     ['a body that is no JSON', 400, ['{']],
     ['a body of another type', 415, [JSON.stringify(listing), { 'content-type': 'text/plain' }]],
     ['many requests in one', 400, [[listing, listing]]],
@@ -489,9 +488,24 @@ describe('faults have the shape of the protocol', () => {
     }
   });
 
-  test('a page of our own origin may call, and nothing can be listened for', async () => {
-    const { host, origin } = new URL(server.baseUrl);
-    expect((await post(listing, { origin, host })).status).toBe(200);
+  test('a page of any origin may call with a token, and read the challenge; nothing can be listened for', async () => {
+    const origin = 'https://inspector.example';
+    expect((await post(listing, { origin })).status).toBe(200);
+    const preflight = await fetch(`${server.baseUrl}/mcp/shop`, {
+      method: 'OPTIONS',
+      headers: {
+        origin,
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'authorization, content-type, mcp-protocol-version',
+      },
+    });
+    expect(preflight.headers.get('access-control-allow-origin')).toBe('*');
+    expect(preflight.headers.get('access-control-allow-headers')).toContain('authorization');
+    const refused = await fetch(`${server.baseUrl}/mcp/shop`, { method: 'POST', headers: { origin } });
+    // Without a public address there is nowhere to sign in.
+    expect(refused.headers.get('www-authenticate')).toBe('Bearer');
+    expect(refused.headers.get('access-control-expose-headers')).toContain('WWW-Authenticate');
+    expect((await fetch(`${server.baseUrl}/.well-known/oauth-authorization-server`)).status).toBe(404);
     const listen = {
       jsonrpc: '2.0',
       id: 1,

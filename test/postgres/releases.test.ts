@@ -214,6 +214,7 @@ describe('a database whose last version left something unfinished', () => {
       '0004-fields-and-reasons.sql',
       '0005-console-sessions.sql',
       '0006-made-credentials.sql',
+      '0007-access-grants.sql',
     ]);
     expect((await ledgerOf(database))[0]).toBe('0001-baseline.sql');
   });
@@ -257,6 +258,7 @@ const checksums: Readonly<Record<string, string>> = {
   '0004-fields-and-reasons.sql': 'a1295ebff45a848399018f7a32648a1cb8a205345184ae8ac55b0c5dc7c0b7c6',
   '0005-console-sessions.sql': '16c69f81c616dc447819b82053750d6a3371cc9d3927009aa065a23bcbfc0620',
   '0006-made-credentials.sql': '25d813c8416db0eb4241f3dc5d89ee4245dc82c471d747dd699a0b1972e5ad73',
+  '0007-access-grants.sql': 'f0e59325f588de9d9f0677ffdbf4516dcb498278b2bbfcd4f59b4a423ed7502a',
 };
 
 test('migrations are never edited', async () => {

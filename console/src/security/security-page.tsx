@@ -46,6 +46,8 @@ const words: Readonly<Record<NonNullable<Access['kind']>, string>> = {
   key_narrowed: 'Key narrowed',
   key_rotated: 'New key secret',
   key_revoked: 'Key revoked',
+  grant_made: 'Program allowed',
+  grant_ended: 'Program ended',
   viewer_token_made: 'Viewer token made',
   export_downloaded: 'Export downloaded',
   read: 'Read the history',
@@ -63,6 +65,12 @@ const refusals: Readonly<Record<string, string>> = {
   rules: 'the rules let them in no longer',
   provider: 'the provider ended the sign-in',
   session: 'the session was ended',
+  signed_out: 'the session was signed out',
+  expired: 'its time was over',
+  too_many: 'there were too many',
+  program: 'the program ended it',
+  code: 'its code was used twice or by another program',
+  reuse: 'a refresh token was used twice or by another program',
 };
 
 /** Who signed in or was refused, administered credentials, and downloaded exports. */
@@ -89,7 +97,21 @@ function AccessesView() {
       keyOf={({ id = '' }) => id}
       columns={[
         { label: 'When', sort: '_id', class: 'nowrap', cell: ({ at = '' }) => <Time at={at} /> },
-        { label: 'Who', sort: 'name', cell: ({ name = '' }) => <Name text={name} /> },
+        {
+          label: 'Who',
+          sort: 'name',
+          cell: ({ name = '', onBehalfOf }) => (
+            <>
+              <Name text={name} />
+              {onBehalfOf === undefined ? undefined : (
+                <>
+                  {' '}
+                  for <Name text={onBehalfOf} />
+                </>
+              )}
+            </>
+          ),
+        },
         {
           label: 'What',
           sort: 'kind',
@@ -139,12 +161,13 @@ function byWhom(by: string | number): string {
 }
 
 function detailsOf({ kind, details = {}, count = 1 }: Access): string {
-  const { by = '', why = '', scope = '', subject = '', format = '', bytes = 0 } = details;
+  const { by = '', why = '', scope = '', subject = '', format = '', bytes = 0, redirect = '' } = details;
+  if (kind === 'grant_made') return `answered to ${redirect}`;
   if (kind === 'signed_in') return reasons[by] ?? '';
   if (kind === 'session_ended') return `by ${by}`;
   if (kind === 'refused') return `${counted(count, 'time')}: ${refusals[why] ?? why}`;
   if (kind === 'viewer_token_made') return `${counted(count, 'time')} for ${subject}`;
-  if (kind === 'key_revoked' || kind === 'client_revoked') return refusals[why] ?? byWhom(by);
+  if (kind === 'key_revoked' || kind === 'client_revoked' || kind === 'grant_ended') return refusals[why] ?? byWhom(by);
   if (/_(?:narrowed|rotated)$/.test(kind ?? '')) return byWhom(by);
   if (kind === 'read') return `${counted(count, 'request')}: ${Object.keys(details).join(', ')}`;
   if (kind === 'export_downloaded') return `${format}, ${bytesText(Number(bytes))}`;

@@ -3,8 +3,11 @@ import { type Caller, type Credentials, callerOf } from '../../http/credentials.
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { addCounts, type CountingPool, TenantCounter } from '../../postgres/tenants/tenant-counter.ts';
 
-/** The reads of one person, client or key in one hour. */
-interface ReadsOfHour extends Pick<Credentials, 'tenant' | 'clientId' | 'clientName' | 'person'> {
+/** Who reads. */
+type Reader = Pick<Credentials, 'tenant' | 'clientId' | 'clientName' | 'onBehalfOf' | 'person'>;
+
+/** The reads of one person, client, key or grant in one hour. */
+interface ReadsOfHour extends Reader {
   /** The start of the hour, in milliseconds since 1970. */
   readonly hour: number;
   /** The number of requests by kind. */
@@ -15,7 +18,7 @@ interface ReadsOfHour extends Pick<Credentials, 'tenant' | 'clientId' | 'clientN
 }
 
 /** An answered read of the history. */
-interface AnsweredRead extends Pick<ReadsOfHour, 'tenant' | 'clientId' | 'clientName' | 'person'> {
+interface AnsweredRead extends Reader {
   readonly kind: string;
   /** Undefined: unknown or not stored. */
   readonly caller?: Caller | undefined;
@@ -61,9 +64,12 @@ function sumOf(counts: ReadsOfHour['kinds'], added: ReadsOfHour['kinds']): Reads
   return total;
 }
 
-/** Starts with the time, as the ids of other accesses. A person has a client per session but one row. */
-function idOf({ hour, clientId, person }: ReadsOfHour): string {
-  const who = person === undefined ? [clientId] : [person.issuer, person.subject];
+/**
+ * Starts with the time, as the ids of other accesses. A person has a client per session but one row; a program that acts
+ * for them has its own.
+ */
+function idOf({ hour, clientId, onBehalfOf, person }: ReadsOfHour): string {
+  const who = person === undefined || onBehalfOf !== undefined ? [clientId] : [person.issuer, person.subject];
   const rest = hash('sha256', JSON.stringify(who)).slice(0, 32);
   return `${(hour * 1_000).toString(16).padStart(14, '0')}-read-${rest}`;
 }
@@ -74,10 +80,13 @@ async function addReads(pool: CountingPool, counted: readonly ReadsOfHour[]): Pr
     name: 'access_reads_add',
     // Every writer uses the same order, to avoid deadlocks.
     text: `
-      insert into access_event as known (tenant, id, at, kind, client, name, issuer, subject, details, count, address, program)
-        select t.tenant, r.id, r.at, 'read', r.client, r.name, r.issuer, r.subject, r.kinds::json, r.count, r.address, r.program
+      insert into access_event as known (tenant, id, at, kind, client, name, issuer, subject, details, count, address, program,
+          on_behalf_of)
+        select t.tenant, r.id, r.at, 'read', r.client, r.name, r.issuer, r.subject, r.kinds::json, r.count, r.address, r.program,
+            r.on_behalf_of
           from unnest($1::text[], $2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bigint[],
-              $10::text[], $11::text[]) as r (tenant, id, at, client, name, issuer, subject, kinds, count, address, program)
+              $10::text[], $11::text[], $12::text[])
+            as r (tenant, id, at, client, name, issuer, subject, kinds, count, address, program, on_behalf_of)
           join tenant t on t.tenant = r.tenant
           order by t.tenant, r.id
         on conflict (tenant, id) do update set
@@ -97,6 +106,7 @@ async function addReads(pool: CountingPool, counted: readonly ReadsOfHour[]): Pr
       counted.map(({ kinds }) => Object.values(kinds).reduce((sum, count) => sum + count, 0)),
       counted.map(({ address }) => address ?? null),
       counted.map(({ program }) => program ?? null),
+      counted.map(({ onBehalfOf }) => onBehalfOf ?? null),
     ],
   });
 }
@@ -109,10 +119,10 @@ export function countReads(app: HttpServer, reads: Pick<CountedReads, 'count'>):
     const { verifiedCredentials: credentials } = request;
     const kind = kindOfRead(request.method, request.routeOptions.url ?? '');
     if (credentials !== null && kind !== undefined && reply.statusCode < 400) {
-      const { tenant, clientId, clientName, person, viewer } = credentials;
+      const { tenant, clientId, clientName, onBehalfOf, person, viewer } = credentials;
       // The user of a viewer token is a customer of the client, so the address is not the client's.
       const caller = viewer === undefined ? callerOf(request) : undefined;
-      reads.count({ tenant, clientId, clientName, person, kind, caller });
+      reads.count({ tenant, clientId, clientName, onBehalfOf, person, kind, caller });
     }
     done();
   });

@@ -19,9 +19,15 @@ const Access = Type.Object(
     }),
     kind: Type.Enum([...accessKinds], { type: 'string' }),
     client: Type.String({
-      description: 'The id of the client or the key. A person and a link have a client of their own.',
+      description: 'The id of the client, the key or the grant. A person and a link have a client of their own.',
     }),
-    name: Type.String({ description: 'The name of the client, the person or the key, as change entries show it.' }),
+    name: Type.String({
+      description:
+        'The name of the client, the person or the key, as change entries show it; what a program calls itself.',
+    }),
+    onBehalfOf: Type.Optional(
+      Type.String({ description: 'Of a program that a person allowed: the name of the person or the client.' }),
+    ),
     issuer: Type.Optional(Type.String({ description: "Of a person: the address of the company's OpenID provider." })),
     subject: Type.Optional(Type.String({ description: 'Of a person: what the provider knows them by.' })),
     address: Type.Optional(
@@ -36,8 +42,9 @@ const Access = Type.Object(
     details: Type.Record(Type.String(), Type.Union([Type.String(), Type.Integer()]), {
       description:
         '`by` of a sign-in: secret, link, account; of a session that was ended, or a client or a key: who ended, made, narrowed, rotated or revoked it, ' +
-        'with the id of their client as `byClient`, which an operator has none of. `why` of a refusal: secret, revoked; where a session, a client or a key of a person was ended: rules, provider; ' +
-        'of clients and keys also `session`, where somebody ended the session. `scope` of a new or narrowed client, link or key. `changed`: what was narrowed. `job`, ' +
+        'with the id of their client as `byClient`, which an operator has none of. `why` of a refusal: secret, revoked; where a session, a client, a key or a grant of a person was ended: rules, provider; ' +
+        'of clients, keys and grants also `session`, where somebody ended the session; of grants also signed_out, expired, too_many, program (the program ended it), ' +
+        'code and reuse (a code or refresh token was used twice). `redirect` of a grant: the host to which its person was sent back. `scope` of a new or narrowed client, link or key. `changed`: what was narrowed. `job`, ' +
         '`format` and `bytes` of an export. `subject` of viewer tokens: who looks. Of reads how many requests read what: `changelogs`, `histogram`, `names`, ' +
         '`mcp`, `viewer` and so on, as the path calls it.',
     }),

@@ -19,6 +19,8 @@ export const accessKinds = [
   'key_narrowed',
   'key_rotated',
   'key_revoked',
+  'grant_made',
+  'grant_ended',
   'viewer_token_made',
   'export_downloaded',
   'read',
@@ -27,7 +29,7 @@ export const accessKinds = [
 interface AccessEvent {
   readonly tenant: string;
   readonly kind: (typeof accessKinds)[number];
-  /** Of the client or key. The name is stored, because the client of a link or person is deleted after its session. */
+  /** Of the client, key or grant. The name is stored, because the client of a link or person is deleted after its session. */
   readonly clientId: string;
   /** Of a person who signed in with a company account. */
   readonly person?: { readonly issuer: string; readonly subject: string } | undefined;
@@ -78,13 +80,17 @@ async function insertEvent(
   rest: string,
 ): Promise<void> {
   await sql`
-    insert into access_event as known (tenant, id, at, kind, client, name, issuer, subject, details, address, program, session)
-      select tenant, ${beginOfId(at)} || '-' || ${rest}::text, ${at}, ${kind}::text, id, name, ${person?.issuer ?? null}::text,
+    insert into access_event as known (tenant, id, at, kind, client, name, on_behalf_of, issuer, subject, details, address, program, session)
+      select tenant, ${beginOfId(at)} || '-' || ${rest}::text, ${at}, ${kind}::text, id, name, on_behalf_of, ${person?.issuer ?? null}::text,
           ${person?.subject ?? null}::text, ${JSON.stringify(details)}::json, ${caller?.address ?? null}::text, ${caller?.program ?? null}::text,
           ${session ?? null}::text
         from (
-          select tenant, client_id as id, name from oauth_client where tenant = ${tenant} and client_id = ${clientId}
-          union all select tenant, key_id, name from access_key where tenant = ${tenant} and key_id = ${clientId}
+          select tenant, client_id as id, name, null as on_behalf_of from oauth_client
+            where tenant = ${tenant} and client_id = ${clientId}
+          union all select tenant, key_id, name, null from access_key where tenant = ${tenant} and key_id = ${clientId}
+          union all select g.tenant, g.grant_id, g.name, c.name from access_grant g
+            join oauth_client c on c.tenant = g.tenant and c.client_id = g.client_id
+            where g.tenant = ${tenant} and g.grant_id = ${clientId}
         ) who
       on conflict (tenant, id) do update set count = known.count + 1, address = coalesce(excluded.address, known.address),
         program = coalesce(excluded.program, known.program)`.execute(db);
@@ -100,6 +106,7 @@ const members: Readonly<Record<string, RawBuilder<unknown>>> = {
   kind: sql`to_json(kind)`,
   client: sql`to_json(client)`,
   name: sql`to_json(name)`,
+  onBehalfOf: sql`to_json(on_behalf_of)`,
   issuer: sql`to_json(issuer)`,
   subject: sql`to_json(subject)`,
   address: sql`to_json(address)`,

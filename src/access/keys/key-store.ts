@@ -187,8 +187,8 @@ export async function listKeysOf(db: Database, tenant: string, person: Person): 
 const isGood = sql`revoked_at is null and (expires_at is null or expires_at > statement_timestamp())`;
 
 /**
- * The latest expiry of the valid keys and clients that the person of this client made; undefined without any. What
- * others make does not outlive their client.
+ * The latest expiry of the valid keys and clients that the person of this client made, and of the grants for which this
+ * client signed in; undefined without any. What others make does not outlive their client.
  */
 export async function lastMadeBy(db: Database, tenant: string, clientId: string): Promise<Date | undefined> {
   const { rows } = await sql<{ last: Date | null }>`
@@ -197,7 +197,10 @@ export async function lastMadeBy(db: Database, tenant: string, clientId: string)
         where tenant = ${tenant} and made_by = ${clientId} and issuer is not null and ${isGood}
       union all select expires_at from oauth_client
         where tenant = ${tenant} and makers is not null and makers[cardinality(makers)] = ${clientId}
-          and issuer is not null and ${isGood}) made`.execute(db);
+          and issuer is not null and ${isGood}
+      union all select expires_at from access_grant
+        where tenant = ${tenant} and client_id = ${clientId} and of_own_sign_in
+          and expires_at > statement_timestamp()) made`.execute(db);
   return rows[0]?.last ?? undefined;
 }
 

@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { JWK } from 'jose';
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { AnnalsError, type ErrorType, hasCode } from '../../core/errors.ts';
+import { type Caller, callerOf } from '../../http/credentials.ts';
 import { maxFormBytes, takeForms } from '../../http/form-body.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json } from '../../http/openapi/answers.ts';
@@ -9,27 +10,36 @@ import type { QueryParameters } from '../../http/query-parameters.ts';
 import type { GrantToken } from './grant.ts';
 import type { GuessLimiter } from './guess-limiter.ts';
 import { TokenError } from './token-error.ts';
-import { readTokenRequest } from './token-request.ts';
+import { readTokenRequest, singleParameter } from './token-request.ts';
 
 const Token = Type.Object(
   {
-    access_token: Type.String({ description: 'A signed JWT (RFC 9068).' }),
+    access_token: Type.String({ description: 'A signed JWT (RFC 9068); of a grant, an opaque text.' }),
     token_type: Type.Literal('Bearer'),
     expires_in: Type.Integer({ description: 'Seconds.', examples: [14_399] }),
     scope: Type.String({
       description: 'The granted scopes, and the tenant at the end.',
       examples: ['changelog.changelog_read tenant=demo'],
     }),
+    refresh_token: Type.Optional(Type.String({ description: 'Of a grant: for the next access token.' })),
   },
   { $id: 'AccessToken' },
 );
 
 const TokenForm = Type.Object(
   {
-    grant_type: Type.Literal('client_credentials'),
+    grant_type: Type.Enum(['client_credentials', 'authorization_code', 'refresh_token'], {
+      type: 'string',
+      examples: ['client_credentials'],
+    }),
     client_id: Type.Optional(Type.String()),
     client_secret: Type.Optional(Type.String()),
     scope: Type.Optional(Type.String({ examples: ['changelog.changelog_read'] })),
+    code: Type.Optional(Type.String()),
+    code_verifier: Type.Optional(Type.String()),
+    redirect_uri: Type.Optional(Type.String()),
+    refresh_token: Type.Optional(Type.String()),
+    resource: Type.Optional(Type.String({ description: 'RFC 8707' })),
   },
   // Unknown parameters of a token request are ignored (RFC 6749, 3.2).
   { $id: 'TokenRequest', additionalProperties: true },
@@ -52,7 +62,8 @@ const schema = {
   summary: 'Get an access token (OAuth 2.0 client credentials)',
   description:
     'A form with `grant_type=client_credentials`. The client authenticates with HTTP Basic, or with `client_id` and ' +
-    '`client_secret`. The optional `scope` is a list separated by blanks; the default is all scopes of the client.',
+    '`client_secret`. The optional `scope` is a list separated by blanks; the default is all scopes of the client. ' +
+    'Programs that a person allowed send their `client_id` alone, with `authorization_code` or `refresh_token`.',
   consumes: ['application/x-www-form-urlencoded'],
   body: TokenForm,
   response: {
@@ -65,7 +76,7 @@ const schema = {
 /** `POST /oauth/token`, in its own plugin: it reads forms, and its errors follow RFC 6749. */
 async function tokenRoute(
   app: HttpServer,
-  { grantToken, guesses }: { grantToken: GrantToken; guesses: GuessLimiter },
+  { grantToken, guesses, redeemGrant }: Omit<OAuthRoutesOptions, 'publishedKeys'>,
 ): Promise<void> {
   takeForms(app);
 
@@ -88,6 +99,9 @@ async function tokenRoute(
     async (request) => {
       const form = request.body as unknown as QueryParameters | null;
       if (form === null) throw notAForm();
+      const grantType = singleParameter(form, 'grant_type');
+      if (redeemGrant !== undefined && (grantType === 'authorization_code' || grantType === 'refresh_token'))
+        return await redeemGrant(form, request.headers.authorization, callerOf(request));
       const tokenRequest = readTokenRequest(request.headers.authorization, form);
       return await guesses.limit({ ...tokenRequest, address: request.ip }, () => grantToken(tokenRequest, request.ip));
     },
@@ -111,11 +125,20 @@ function answerTokenError(error: TokenError, request: FastifyRequest, reply: Fas
   return reply.code(error.status).send(error.body);
 }
 
-interface OAuthRoutesOptions {
+export interface OAuthRoutesOptions {
   grantToken: GrantToken;
   publishedKeys: () => Promise<JWK[]>;
   guesses: GuessLimiter;
+  /** Issues tokens to programs that a person allowed; undefined: there are none. */
+  redeemGrant?: RedeemGrant | undefined;
 }
+
+/** Rejects with a TokenError. */
+type RedeemGrant = (
+  form: QueryParameters,
+  authorization: string | undefined,
+  caller: Caller,
+) => Promise<Static<typeof Token>>;
 
 const KeySet = Type.Object(
   { keys: Type.Array(Type.Record(Type.String(), Type.String())) },
@@ -141,8 +164,8 @@ const KeySet = Type.Object(
 
 /** The token endpoint and the keys that verify its tokens. */
 export async function oauthRoutes(app: HttpServer, options: OAuthRoutesOptions): Promise<void> {
-  const { grantToken, publishedKeys, guesses } = options;
-  await app.register(tokenRoute, { grantToken, guesses });
+  const { publishedKeys } = options;
+  await app.register(tokenRoute, options);
 
   app.get(
     '/.well-known/jwks.json',

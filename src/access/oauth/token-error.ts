@@ -1,5 +1,11 @@
 /** The errors of the token endpoint (RFC 6749, 5.2) that this service gives. */
-export type TokenErrorCode = 'invalid_request' | 'invalid_client' | 'unsupported_grant_type' | 'invalid_scope';
+export type TokenErrorCode =
+  | 'invalid_request'
+  | 'invalid_client'
+  | 'invalid_grant'
+  | 'unsupported_grant_type'
+  | 'invalid_scope'
+  | 'invalid_target';
 
 /** `description` is for the client's developer: printable ASCII without quotes and backslashes, as the RFC requires. */
 export class TokenError extends Error {

@@ -15,9 +15,9 @@ export interface TokenRequest {
  */
 export function readTokenRequest(authorization: string | undefined, form: QueryParameters): TokenRequest {
   const basic = authorization === undefined ? undefined : readBasic(authorization);
-  const clientId = single(form, 'client_id');
-  const clientSecret = single(form, 'client_secret');
-  const request = { grantType: single(form, 'grant_type'), scope: single(form, 'scope') };
+  const clientId = singleParameter(form, 'client_id');
+  const clientSecret = singleParameter(form, 'client_secret');
+  const request = { grantType: singleParameter(form, 'grant_type'), scope: singleParameter(form, 'scope') };
   if (basic === undefined) {
     if (clientId === undefined || clientSecret === undefined) {
       throw new TokenError('invalid_client', 'The client did not authenticate: client_id and client_secret are needed');
@@ -31,7 +31,8 @@ export function readTokenRequest(authorization: string | undefined, form: QueryP
   return { ...request, ...basic };
 }
 
-function single(form: QueryParameters, name: string): string | undefined {
+/** The value of a parameter of a form; empty ones count as absent. Throws a TokenError if it is repeated. */
+export function singleParameter(form: QueryParameters, name: string): string | undefined {
   const values = form[name];
   if (values === undefined) return undefined;
   const [value] = values;

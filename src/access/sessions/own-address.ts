@@ -6,8 +6,6 @@ import { AnnalsError } from '../../core/errors.ts';
 export interface OwnAddress {
   /** What is wrong with the host or the origin of the request; undefined if both are valid. */
   faultOfOrigin(request: Pick<FastifyRequest, 'method' | 'headers'>): AnnalsError | undefined;
-  /** Whether the request has no origin, or ours. */
-  isOwnOrigin(headers: Pick<FastifyRequest, 'headers'>['headers']): boolean;
   /** Whether people may sign in: over TLS, on this machine, or if a setting allows it. */
   readonly allowsSignIn: boolean;
   readonly isOverTls: boolean;
@@ -37,7 +35,6 @@ export function createOwnAddress(baseUrl: string | undefined, allowsInsecure: bo
   return {
     isOverTls,
     allowsSignIn: own === undefined || isOverTls || isLoopback(own.hostname) || allowsInsecure,
-    isOwnOrigin: ({ origin, host = '' }) => origin === undefined || isOwnOrigin(origin, host),
     faultOfOrigin({ method, headers }) {
       const { host = '', origin, 'sec-fetch-site': site } = headers;
       const parsed = parseHost(host);

@@ -6,7 +6,7 @@ import type { HttpServer } from '../../http/http-server-type.ts';
 import { insufficientScopes, type Scope } from '../../http/scopes.ts';
 import { insecureSignIn } from './own-address.ts';
 import type { AdmittedPerson, People, PeopleSessions } from './people-sessions.ts';
-import type { ConsoleClients } from './ports.ts';
+import type { ConsoleClients, Person } from './ports.ts';
 import type { SealedCookie } from './sealed-cookie.ts';
 import type { ProviderLogout } from './session-store.ts';
 import type { Session, Sessions } from './sessions.ts';
@@ -40,6 +40,28 @@ export interface PeopleSignIn extends People {
   readLogout(token: string): Promise<(ProviderLogout & { readonly tokenId: string }) | string>;
 }
 
+/** A program that the person of a session has allowed, before they sign in for it. */
+export interface GrantApproval extends Person {
+  /** A hash of the program's request, which the browser keeps. */
+  readonly request: string;
+  readonly tenant: string;
+  readonly session: string;
+  /** Milliseconds since 1970. */
+  readonly until: number;
+}
+
+/** Sign-ins for programs, whose grants belong to another module. */
+export interface Approvals {
+  /** Undefined for an approval that this installation did not seal, or that expired. */
+  read(text: string): GrantApproval | undefined;
+  /** Where the browser goes, and the cookie that ends its request. A word: why there is no grant. */
+  finish(
+    approval: GrantApproval,
+    person: AdmittedPerson,
+    request: FastifyRequest,
+  ): Promise<{ location: string; cookie: string } | string>;
+}
+
 interface PeopleRoutesOptions {
   sessions: Sessions;
   tests: SignInTests;
@@ -49,6 +71,8 @@ interface PeopleRoutesOptions {
   cookie: SealedCookie;
   checkOnce: ConsoleClients['checkOnce'];
   allowsSignIn: boolean;
+  /** Sign-ins for programs; undefined: there are none. */
+  approvals?: Approvals | undefined;
   /** The public address. */
   baseUrl: string | undefined;
   now: () => number;
@@ -66,6 +90,8 @@ interface Begun extends Checks {
   readonly until: number;
   /** A test for this session, which makes none. */
   readonly test?: { readonly tenant: string; readonly session: string };
+  /** For a program that the person allowed, which makes no session either. */
+  readonly approval?: GrantApproval;
 }
 
 const viewing: readonly Scope[] = ['access.credential_view', 'access.credential_manage'];
@@ -73,18 +99,34 @@ const managing: readonly Scope[] = ['access.credential_manage'];
 
 /** Sign-in to the console with a company's account: to the provider and back (contract 18). */
 export async function peopleRoutes(app: HttpServer, options: PeopleRoutesOptions): Promise<void> {
-  const { sessions, tests, peopleSessions, people, cookie, checkOnce, allowsSignIn, baseUrl = '', now } = options;
+  const {
+    sessions,
+    tests,
+    peopleSessions,
+    people,
+    cookie,
+    checkOnce,
+    allowsSignIn,
+    approvals,
+    baseUrl = '',
+    now,
+  } = options;
   if (people === undefined) return;
   // A HEAD, as link previews send it, would use up the sign-in.
   const hidden = { config: { neverCompressed: 'a session' }, schema: { hide: true }, exposeHeadRoute: false };
 
   app.get('/console/oidc', hidden, async (request, reply) => {
     if (!allowsSignIn) throw insecureSignIn();
-    const to = ownPath(addressOf(request).searchParams.get('to') ?? '');
+    const { searchParams } = addressOf(request);
+    const approved = searchParams.get('approval');
+    const approval = approved === null ? undefined : approvals?.read(approved);
+    if (approved !== null && approval === undefined) return await refuse(reply, 'expired', authorizeView);
+    const to = approval === undefined ? ownPath(searchParams.get('to') ?? '') : authorizeView;
     const begun = await people.begin().catch((error: unknown) => request.log.warn({ err: error }, noProvider));
     if (begun === undefined) return await refuse(reply, 'provider', to);
+    const pending = { ...begun.checks, to, until: now() + signInLifetime, ...(approval && { approval }) };
     return await reply
-      .header('set-cookie', keep([{ ...begun.checks, to, until: now() + signInLifetime }, ...underWay(request)]))
+      .header('set-cookie', keep([pending, ...underWay(request)]))
       .header('cache-control', 'no-store')
       .redirect(begun.url.href, 302);
   });
@@ -109,6 +151,12 @@ export async function peopleRoutes(app: HttpServer, options: PeopleRoutesOptions
       const { refused: reason, person: known } = typeof person === 'string' ? { refused: person } : person;
       request.log.warn({ reason, ...known }, 'a person was not signed in');
       return await refuse(reply, reason, begun.to);
+    }
+    if (begun.approval !== undefined) {
+      const granted = (await approvals?.finish(begun.approval, person, request)) ?? 'expired';
+      if (typeof granted === 'string') return await refuse(reply, granted, begun.to);
+      reply.header('set-cookie', granted.cookie);
+      return await reply.redirect(granted.location, 303);
     }
     const session = await peopleSessions.signInPerson(person, tenantOf(begun.to), request);
     if (session === undefined) {
@@ -186,6 +234,8 @@ export async function peopleRoutes(app: HttpServer, options: PeopleRoutesOptions
 
 const testPath = `${consoleApiPath}/session/sign-in`;
 const testView = 'security/sign-in';
+/** Where people decide about programs. */
+const authorizeView = 'authorize';
 const NoMembers = Type.Object({}, { additionalProperties: false });
 const ofSession = { config: { isOfSession: true, neverCompressed: 'a session' }, schema: { hide: true } };
 /** Tenants of a line of the log. */

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { AnnalsError } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
-import { AccessTokenFault, type Restriction } from '../../http/credentials.ts';
+import { AccessTokenFault, type Caller, type Restriction } from '../../http/credentials.ts';
 import { insufficientScopes, type Scope } from '../../http/scopes.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import type { SealedColumn } from '../../postgres/reseal.ts';
@@ -15,8 +15,8 @@ import {
   tenantsWithUncheckedSessions,
   updateCheckedSession,
 } from './renewal-store.ts';
-import { hashSecret, type SessionCookie } from './sealed-cookie.ts';
-import { lockSessionOfClient, oldestOfPerson } from './session-store.ts';
+import { hashSecret, newSecret, type SessionCookie } from './sealed-cookie.ts';
+import { insertSession, lockSessionOfClient, oldestOfPerson } from './session-store.ts';
 import { type Sessions, type StartedSession, sessionLifetime } from './sessions.ts';
 
 /** A person's rights in a tenant. */
@@ -173,13 +173,37 @@ export class PeopleSessions {
   }
 
   async #newSession(transaction: DatabaseTransaction, person: AdmittedPerson, tenant: string) {
+    const { sessions } = this.#options;
+    for (const oldest of await oldestOfPerson(transaction, tenant, person, maxSessionsOfPerson - 1))
+      await sessions.end(transaction, tenant, oldest);
+    return await this.#describeSession(transaction, person, tenant);
+  }
+
+  /**
+   * Stores the sign-in that a person made for a program. It has no cookie, is checked as sessions are, and ends with
+   * its grant. At the provider it belongs to no session, so that signing out ends no other grant.
+   */
+  async startForGrant(
+    transaction: DatabaseTransaction,
+    person: AdmittedPerson,
+    tenant: string,
+    { caller, lifetime }: { caller: Caller; lifetime: number },
+  ): Promise<{ sessionHash: Uint8Array; clientId: string; ofOwnSignIn: true }> {
+    const forGrant = { ...person, idToken: undefined, sid: undefined };
+    const { client, person: kept } = await this.#describeSession(transaction, forGrant, tenant);
+    const { clientId, scopes } = client;
+    const secretHash = hashSecret(newSecret(tenant));
+    const session = { tenant, secretHash, clientId, scopes, byLink: true, person: kept, caller, forKeys: true };
+    await insertSession(transaction, session, lifetime);
+    return { sessionHash: secretHash, clientId, ofOwnSignIn: true };
+  }
+
+  /** Creates the client of a session. */
+  async #describeSession(transaction: DatabaseTransaction, person: AdmittedPerson, tenant: string) {
     const { issuer, subject, name, refreshToken, idToken, sid = null, expiresAt, admissions } = person;
     const { scopes, restriction } = admissions.get(tenant) ?? { scopes: [] };
     const renewal = refreshToken === undefined ? null : this.#seal(tenant, 'renewal', refreshToken);
     const left = renewal === null ? expiresAt - this.#options.now() : sessionLifetime;
-    const { sessions } = this.#options;
-    for (const oldest of await oldestOfPerson(transaction, tenant, person, maxSessionsOfPerson - 1))
-      await sessions.end(transaction, tenant, oldest);
     const { clientId } = await this.#options.clients.make(transaction, {
       tenant,
       name,

@@ -57,6 +57,34 @@ export interface ConsoleKeys {
   lastOf(db: Database, tenant: string, clientId: string): Promise<Date | undefined>;
 }
 
+/** Why grants end, for the accesses. */
+export interface GrantEnding {
+  readonly why?: string | undefined;
+  /** Who ends grants that may not be theirs. */
+  readonly by?: { readonly name: string; readonly clientId?: string | undefined } | undefined;
+  readonly caller?: Caller | undefined;
+}
+
+/** A person, or a client that is no person's. */
+export type GrantHolder = Person | { readonly clientId: string };
+
+/** Which grants: one, those of a session, or all but the newest of a holder. */
+export type WhichGrants =
+  | { readonly id: string; readonly of?: GrantHolder | undefined }
+  | { readonly sessionHash: Uint8Array }
+  | { readonly of: GrantHolder; readonly kept: number };
+
+/**
+ * Ends what people allowed programs; another module has the grants. `ownSession`: the session of a sign-in that was made
+ * for the grant alone.
+ */
+export type EndGrants = (
+  transaction: DatabaseTransaction,
+  tenant: string,
+  which: WhichGrants,
+  ending: GrantEnding,
+) => Promise<{ readonly ownSession: Uint8Array | undefined }[]>;
+
 /** What a restriction shows completely, so that the page sends no request that would be refused. */
 export type WholesOf = (restriction: Restriction) => string;
 

@@ -11,13 +11,16 @@ import { backchannelLogoutRoute, forgetOldTokens } from './backchannel-logout.ts
 import { sessionKeyRoutes } from './key-routes.ts';
 import { insecureSignIn } from './own-address.ts';
 import type { ConsolePage } from './page.ts';
-import { peopleRoutes } from './people-routes.ts';
+import { type Approvals, peopleRoutes } from './people-routes.ts';
 import { checksEvery } from './people-sessions.ts';
 import type { Console } from './service.ts';
 import type { Session, StartedSession } from './sessions.ts';
 
 /** The console (contract 13): its page and its sessions. Its operations are those of the HTTP interface. */
-export async function consoleRoutes(app: HttpServer, options: Console): Promise<void> {
+export async function consoleRoutes(
+  app: HttpServer,
+  options: Console & { readonly approvals: Approvals | undefined },
+): Promise<void> {
   const { page, folder } = options;
   await app.register(sessionRoutes, options);
   await app.register(sessionKeyRoutes, options);

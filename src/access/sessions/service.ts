@@ -4,11 +4,11 @@ import { basePathOf } from '../../http/base-path.ts';
 import type { ConsoleAccess } from '../../http/credentials.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { lockPerson } from './key-routes.ts';
-import { createOwnAddress, type OwnAddress } from './own-address.ts';
+import { createOwnAddress } from './own-address.ts';
 import { ConsolePage, versionHeader } from './page.ts';
 import type { PeopleSignIn } from './people-routes.ts';
 import { type ClientsOfPeople, PeopleSessions } from './people-sessions.ts';
-import type { ConsoleClients, ConsoleKeys, IsSealed, NoteConsoleAccess, WholesOf } from './ports.ts';
+import type { ConsoleClients, ConsoleKeys, EndGrants, IsSealed, NoteConsoleAccess, WholesOf } from './ports.ts';
 import { createSealedCookie, createSessionCookie, type SealedCookie } from './sealed-cookie.ts';
 import { Sessions } from './sessions.ts';
 import { SignInTests } from './sign-in-test.ts';
@@ -32,11 +32,12 @@ export interface Console {
     request: FastifyRequest,
     how: { makes: boolean },
   ) => Promise<void>;
-  readonly isOwnOrigin: OwnAddress['isOwnOrigin'];
   /** Undefined: no sign-in with a company's account. */
   readonly people: PeopleSignIn | undefined;
   /** Stores the checks of such sign-ins. */
   readonly cookie: SealedCookie;
+  /** Keeps the request of a program until the person decides. */
+  readonly requestCookie: SealedCookie;
   readonly checkOnce: ConsoleClients['checkOnce'];
   readonly baseUrl: string | undefined;
   readonly now: () => number;
@@ -51,6 +52,7 @@ export function createConsole(options: {
   clients: ConsoleClients & ClientsOfPeople;
   noteAccess: NoteConsoleAccess;
   keys: ConsoleKeys;
+  endGrants: EndGrants;
   wholesOf: WholesOf;
   isSealed: IsSealed;
   installation: string;
@@ -72,6 +74,7 @@ export function createConsole(options: {
     clients,
     noteAccess,
     keys,
+    endGrants,
     wholesOf,
     isSealed,
     installation,
@@ -84,10 +87,19 @@ export function createConsole(options: {
     onNotNoted,
   } = options;
   const basePath = basePathOf(baseUrl);
-  const { allowsSignIn, isOverTls, faultOfOrigin, isOwnOrigin } = createOwnAddress(baseUrl, allowsInsecure);
+  const { allowsSignIn, isOverTls, faultOfOrigin } = createOwnAddress(baseUrl, allowsInsecure);
   const cookie = createSessionCookie({ sealer, installation, isOverTls, basePath });
-  const sessions = new Sessions({ db, vital, cookie, clients, noteAccess, keys, onNotNoted });
+  const sessions = new Sessions({ db, vital, cookie, clients, noteAccess, keys, endGrants, onNotNoted });
   const peopleSessions = new PeopleSessions({ sessions, db, cookie, clients, keys, sealer, people, now, onError });
+  const forRedirects = {
+    sealer,
+    // With `/`, and so the prefix __Host-, no other host of the domain can plant the cookie of its own sign-in.
+    path: isOverTls && basePath === '' ? '/' : `${basePath}/console`,
+    // Providers and programs lead to the console from their sites.
+    sameSite: 'Lax',
+    isOverTls,
+    maxValue: 4_096,
+  } as const;
   const page = new ConsolePage(folder, basePath, people !== undefined);
   return {
     db,
@@ -100,19 +112,17 @@ export function createConsole(options: {
     allowsSignIn,
     page,
     folder,
-    isOwnOrigin,
     people,
     checkOnce: clients.checkOnce,
     cookie: createSealedCookie({
-      sealer,
+      ...forRedirects,
       name: `annals-oidc-${installation}`,
-      // With `/`, and so the prefix __Host-, no other host of the domain can plant the cookie of its own sign-in.
-      path: isOverTls && basePath === '' ? '/' : `${basePath}/console`,
-      // The provider responds by a redirect from its site.
-      sameSite: 'Lax',
-      isOverTls,
       purpose: 'sign-in with a company account',
-      maxValue: 4_096,
+    }),
+    requestCookie: createSealedCookie({
+      ...forRedirects,
+      name: `annals-request-${installation}`,
+      purpose: 'request of a program',
     }),
     baseUrl,
     now,

@@ -50,6 +50,8 @@ interface NewSession {
   byLink: boolean;
   person?: SessionOfPerson | undefined;
   caller: Caller;
+  /** Whether no cookie leads to it. */
+  forKeys?: boolean;
 }
 
 /** The data of a person who signed in with a company's account. */
@@ -92,7 +94,7 @@ const isUnseen = sql.raw(`(seen_at is null or seen_at <= statement_timestamp() -
 /** Returns the time of its expiry, after so many milliseconds. */
 export async function insertSession(
   transaction: DatabaseTransaction,
-  { tenant, secretHash, clientId, scopes, byLink, person, caller }: NewSession,
+  { tenant, secretHash, clientId, scopes, byLink, person, caller, forKeys = false }: NewSession,
   lifetime: number,
 ): Promise<Date> {
   const { expires_at: expiresAt } = await transaction
@@ -107,6 +109,7 @@ export async function insertSession(
       seen_at: sql<Date>`statement_timestamp()`,
       address: caller.address,
       program: caller.program ?? null,
+      for_keys: forKeys,
       ...(person && columnsOf(person)),
     })
     .returning('expires_at')

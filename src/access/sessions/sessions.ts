@@ -8,7 +8,16 @@ import { forEachTenant } from '../../postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { deleteExpiredLinks, takeLink, tenantsWithExpiredLinks } from './links.ts';
 import { findSession } from './listed-sessions.ts';
-import type { ConsoleClients, ConsoleKeys, NoteConsoleAccess, Person, SignedInClient } from './ports.ts';
+import type {
+  ConsoleClients,
+  ConsoleKeys,
+  EndGrants,
+  GrantEnding,
+  NoteConsoleAccess,
+  Person,
+  SignedInClient,
+  WhichGrants,
+} from './ports.ts';
 import { hashSecret, newSecret, readSecret, type SessionCookie } from './sealed-cookie.ts';
 import {
   deleteExpiredSessions,
@@ -70,6 +79,7 @@ interface SessionsOptions {
   clients: ConsoleClients;
   noteAccess: NoteConsoleAccess;
   keys: ConsoleKeys;
+  endGrants: EndGrants;
   onNotNoted: (error: unknown) => void;
 }
 
@@ -97,16 +107,18 @@ export class Sessions {
   readonly #clients: ConsoleClients;
   readonly #noteAccess: NoteConsoleAccess;
   readonly #keys: ConsoleKeys;
+  readonly #endGrants: EndGrants;
   readonly #onNotNoted: (error: unknown) => void;
   /** The requests of a tenant share a query and so a connection. */
   readonly #lookUp: (tenant: string, secretHash: Buffer) => Promise<StoredSession | undefined>;
 
-  constructor({ db, vital, cookie, clients, noteAccess, keys, onNotNoted }: SessionsOptions) {
+  constructor({ db, vital, cookie, clients, noteAccess, keys, endGrants, onNotNoted }: SessionsOptions) {
     this.#db = db;
     this.#cookie = cookie;
     this.#clients = clients;
     this.#noteAccess = noteAccess;
     this.#keys = keys;
+    this.#endGrants = endGrants;
     this.#onNotNoted = onNotNoted;
     this.#lookUp = createBatches(async (tenant, hashes: readonly Buffer[]) => {
       const sessions = await readSessions(vital, tenant, hashes);
@@ -191,8 +203,10 @@ export class Sessions {
     const db = this.#db;
     await forEachTenant(await tenantsWithExpiredSessions(db), (tenant) =>
       this.#deleteExpired(tenant, async (transaction) => {
-        for (const { secretHash, clientId } of await expiredSessionsOfPeople(transaction, tenant))
+        for (const { secretHash, clientId } of await expiredSessionsOfPeople(transaction, tenant)) {
+          await this.#endGrants(transaction, tenant, { sessionHash: secretHash }, { why: 'expired' });
           await this.#keepForKeys(transaction, tenant, { secretHash, clientId });
+        }
         return await deleteExpiredSessions(transaction, tenant);
       }),
     );
@@ -279,10 +293,25 @@ export class Sessions {
     const whyKeysEnd = by === undefined ? why : 'session';
     if (whyKeysEnd !== undefined)
       await this.#keys.revokeMadeBy(transaction, tenant, { clientId, person, why: whyKeysEnd });
+    const whyGrantsEnd = { why: whyKeysEnd ?? (forKeys ? 'expired' : 'signed_out'), by, caller };
+    await this.#endGrants(transaction, tenant, { sessionHash: secretHash }, whyGrantsEnd);
     if (await this.#keepForKeys(transaction, tenant, { secretHash, clientId, signsOut })) return ended;
     await deleteSession(transaction, tenant, secretHash);
     if (byLink) await this.#clients.remove(transaction, tenant, clientId);
     return ended;
+  }
+
+  /** Ends grants, in every process, with the sign-ins that were made for them. Returns how many. */
+  async endGrants(
+    transaction: DatabaseTransaction,
+    tenant: string,
+    which: WhichGrants,
+    ending: GrantEnding,
+  ): Promise<number> {
+    const ended = await this.#endGrants(transaction, tenant, which, ending);
+    for (const { ownSession } of ended)
+      if (ownSession !== undefined) await this.end(transaction, tenant, ownSession, { caller: ending.caller });
+    return ended.length;
   }
 
   /** Ends a session of the tenant, in every process. False if there is none. */

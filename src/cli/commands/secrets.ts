@@ -1,3 +1,4 @@
+import { sealedGrantKeys } from '../../access/grants/verify-grant.ts';
 import { sealedSigningKeys } from '../../access/oauth/signing-key.ts';
 import { sealedIdTokens, sealedRenewals } from '../../access/sessions/people-sessions.ts';
 import { sealedTests } from '../../access/sessions/sign-in-test.ts';
@@ -17,6 +18,7 @@ import { withInterruptibleDatabase } from '../with-database.ts';
 /** Every sealed column of the schema. */
 const sealedColumns: readonly SealedColumn[] = [
   sealedRenewals,
+  sealedGrantKeys,
   sealedIdTokens,
   sealedTests,
   sealedAgentKeys,

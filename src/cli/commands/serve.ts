@@ -21,6 +21,7 @@ Settings are environment variables:
   ANNALS_OIDC_ISSUER, ANNALS_OIDC_CLIENT_ID, ANNALS_OIDC_CLIENT_SECRET,
   ANNALS_OIDC_CLIENT_SECRET_FILE, ANNALS_OIDC_RULES, ANNALS_OIDC_SCOPE
                                people sign in with a company's account
+  ANNALS_REDIRECT_SCHEMES      cursor,vscode; of programs that sign in
   ANNALS_TRUSTED_PROXIES       loopback; proxies whose X-Forwarded-* headers count
   ANNALS_TENANT_RATE           requests a second of one tenant; no default
   ANNALS_RECORDER_PORT         a port on which applications record changes

@@ -19,6 +19,7 @@ import {
   logLevels,
   oneOf,
   parseMailAddress,
+  parseSchemes,
   parseSecretKeys,
   parseToken,
   parseWorkers,
@@ -50,6 +51,8 @@ export interface Config {
   consoleInsecure: boolean;
   /** The company's OpenID provider. Undefined: people sign in with clients and links only. */
   oidc: OidcSettings | undefined;
+  /** Private-use schemes to which programs that sign in may be sent back. */
+  redirectSchemes: string[];
   /** Where the recorder listens beside the service. Undefined: nowhere. */
   recorder: Listener | undefined;
   /** Where the process serves its metrics. Undefined: nowhere. */
@@ -152,6 +155,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     tenantRate: parsed('ANNALS_TENANT_RATE', wholeNumber(1, 1_000_000), undefined),
     consoleInsecure: parsed('ANNALS_CONSOLE_INSECURE', eitherOf('true', 'false'), false),
     oidc: readOidcSettings({ text, parsed }, baseUrl, (fault) => faults.push(fault)),
+    redirectSchemes: parsed('ANNALS_REDIRECT_SCHEMES', parseSchemes, ['cursor', 'vscode']),
     recorder: parsed('ANNALS_RECORDER_PORT', (value) => parseListener(value, host), undefined),
     metrics: parsed('ANNALS_METRICS_PORT', (value) => parseListener(value, host), undefined),
     traces: readTraceSettings({ text, parsed }),

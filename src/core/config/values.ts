@@ -19,6 +19,21 @@ export function tlsFault(url: string): string | undefined {
   return undefined;
 }
 
+/** Schemes that a browser runs, or that leave the computer as the web's own do. */
+const refusedSchemes =
+  /^(?:about|blob|chrome|data|file|filesystem|ftp|https?|intent|javascript|mailto|vbscript|view-source|wss?)$/;
+
+/** Private-use URI schemes (RFC 8252, 7.1): `cursor,vscode`. */
+export function parseSchemes(value: string): string[] | Fault {
+  if (value === 'none') return [];
+  const schemes = value.split(',').map((scheme) => scheme.trim());
+  const wrong = schemes.findIndex((scheme) => !/^[a-z][a-z0-9+.-]{1,62}$/.test(scheme) || refusedSchemes.test(scheme));
+  if (wrong === -1) return schemes;
+  return new Fault(
+    `must be a list, with commas, of private-use schemes (cursor, com.example.app), or none; number ${wrong + 1} is none`,
+  );
+}
+
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 /** Of Strict-Transport-Security. */
 export const hstsScopes = ['off', 'host', 'subdomains'] as const;

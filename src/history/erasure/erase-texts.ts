@@ -110,6 +110,7 @@ function isPerson(table: string, column: string, row: Row): boolean {
 
 const personColumns: ReadonlySet<string> = new Set([
   'access_event.name',
+  'access_event.on_behalf_of',
   'access_event.subject',
   'access_key.subject',
   'call_record.client',

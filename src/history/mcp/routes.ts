@@ -11,8 +11,8 @@ import type { HistoryTexts } from '../history-texts.ts';
 
 interface McpOptions {
   history: HistoryTexts;
-  /** Whether a request comes from no page, or from one of ours. */
-  isOwnOrigin: (headers: FastifyRequest['headers']) => boolean;
+  /** The public address, where programs find out how to sign in; undefined: they cannot. */
+  address: string | undefined;
 }
 
 /** A call has little more than a query. */
@@ -24,8 +24,9 @@ const invalidRequest = -32_600;
 const internalError = -32_603;
 
 /** The change history for AI tools, by the Model Context Protocol (contract 18), which also shapes all errors. */
-export async function mcpRoutes(app: HttpServer, { history, isOwnOrigin }: McpOptions): Promise<void> {
+export async function mcpRoutes(app: HttpServer, { history, address }: McpOptions): Promise<void> {
   answerErrorsAs(app, {
+    challenge: (request) => challengeOf(request, address),
     fault: ({ message }) => rpcError(invalidRequest, message),
     message: (error) => {
       const { type, message, details } = error;
@@ -37,13 +38,10 @@ export async function mcpRoutes(app: HttpServer, { history, isOwnOrigin }: McpOp
     '/mcp/:tenant',
     {
       bodyLimit: maxBodyBytes,
-      config: { scopes: historyScopes, work: 'reads', appliesRestriction: true, takesKeys: true },
+      config: { scopes: historyScopes, work: 'reads', appliesRestriction: true, takesKeys: true, takesGrants: true },
       schema: { hide: true },
     },
     async (request, reply) => {
-      if (!isOwnOrigin(request.headers)) {
-        throw new AnnalsError('insufficient_permissions', 'Only a page of this service may send this request.');
-      }
       if (Array.isArray(request.body)) throw new AnnalsError('validation_violation', 'A request is one JSON object.');
       const { tenant, restriction, scopes } = request.credentials;
       const onError = (error: unknown) => {
@@ -65,12 +63,27 @@ export async function mcpRoutes(app: HttpServer, { history, isOwnOrigin }: McpOp
   app.route({
     method: ['GET', 'PUT', 'PATCH', 'DELETE'],
     url: '/mcp/:tenant',
-    config: { scopes: historyScopes, takesKeys: true, refuses: true },
+    config: { scopes: historyScopes, takesKeys: true, takesGrants: true, refuses: true },
     schema: { hide: true },
     handler: (request) => {
       throw noSuchOperation(request);
     },
   });
+}
+
+/** RFC 9728, 5.1: where the metadata of this tenant's resource is. Nothing comes from `Host`. */
+function challengeOf({ headers, params }: FastifyRequest, address: string | undefined): string {
+  const parts = [
+    ...(headers.authorization === undefined ? [] : ['error="invalid_token"']),
+    ...(address === undefined
+      ? []
+      : [`resource_metadata="${address}/.well-known/oauth-protected-resource/mcp/${tenantOf(params)}"`]),
+  ];
+  return parts.length === 0 ? 'Bearer' : `Bearer ${parts.join(', ')}`;
+}
+
+function tenantOf(params: unknown): string {
+  return encodeURIComponent((params as { tenant: string }).tenant);
 }
 
 /** Its Accept names both of the protocol's types: the library refuses any other, and every answer is JSON. */

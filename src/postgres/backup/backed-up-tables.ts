@@ -3,7 +3,7 @@ import type { BackedUpSequence } from './manifest.ts';
 
 /**
  * Tables without a backup. A restore writes those about the schema and the server itself. Sessions and links of the
- * console, with the logout tokens that ended them, and queued e-mails must not continue in two places. Request rates are unlogged, except in a cluster.
+ * console, with their grants and the logout tokens that ended them, and queued e-mails must not continue in two places. Request rates are unlogged, except in a cluster.
  */
 const tablesLeftOut: readonly string[] = [
   'migration',
@@ -12,6 +12,7 @@ const tablesLeftOut: readonly string[] = [
   'schema_process',
   'schema_change',
   'database_origin',
+  'access_grant',
   'console_session',
   'console_link',
   'logout_token',
