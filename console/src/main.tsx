@@ -9,6 +9,7 @@ import { Button } from './components/buttons.tsx';
 import { FailureBox, later } from './components/states.tsx';
 import { closeToast, toasts } from './components/toasts.ts';
 import { Time } from './components/values.tsx';
+import { path, place } from './router/router.tsx';
 import '../../docs/site/tokens.css';
 import './design/base.css';
 import './components/layout.css';
@@ -21,6 +22,9 @@ import './components/overlays.css';
 
 /** Most who open the console are signed in. */
 const SignInPage = later(async () => (await import('./session/sign-in-page.tsx')).SignInPage);
+
+const AuthorizePage = later(async () => (await import('./session/authorize-page.tsx')).AuthorizePage);
+const AuthorizeFault = later(async () => (await import('./session/authorize-page.tsx')).AuthorizeFault);
 
 type Start =
   | { readonly step: 'asking' }
@@ -51,11 +55,20 @@ function App() {
   }
   return (
     <>
-      {start.step === 'asking' ? undefined : session.value === undefined ? <SignInPage link={link} /> : <Shell />}
+      {start.step === 'asking' ? undefined : <Content link={link} />}
       <Toasts />
       <OfflineLine />
     </>
   );
+}
+
+/** A program's request is shown alone, without the navigation, so that the person decides about it. */
+function Content({ link }: { readonly link: string | undefined }) {
+  const isAuthorize = path.value === 'authorize';
+  const fault = isAuthorize ? place.value.parameters.get('fault') : null;
+  if (fault !== null) return <AuthorizeFault fault={fault} />;
+  if (session.value === undefined) return <SignInPage link={link} />;
+  return isAuthorize ? <AuthorizePage /> : <Shell />;
 }
 
 /** The one place that says that the service is away. What is shown stays, and loads by itself once it is back. */

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, vi } from 'vitest';
 import { actorTests } from './pages/actor.ts';
 import { agentTests } from './pages/agents.ts';
+import { authorizeTests } from './pages/authorize.ts';
 import { bringBackTests } from './pages/bring-back.ts';
 import { chatTests } from './pages/chat.ts';
 import { companyAccountTests } from './pages/company-account.ts';
@@ -53,6 +54,7 @@ afterAll(async () => {
 
 describe('signing in', () => sessionTests(() => started));
 describe('a company account', () => companyAccountTests(() => started));
+describe('programs', () => authorizeTests(() => started));
 describe('tasks', () => taskTests(() => started));
 describe('History', () => historyTests(() => started));
 describe('live', () => liveTests(() => started));

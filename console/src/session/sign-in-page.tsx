@@ -116,6 +116,8 @@ const words: Readonly<Record<string, string>> = {
     "You are in so many groups that your company's provider did not name them. Ask those who run Annals to let you in by a role or your address.",
   declined:
     "You did not sign in at your company's provider, or it does not let you use Annals. Try it again, or ask those who run Annals.",
+  other_person:
+    'Another account signed in than the one that allowed the program. Nothing was allowed: start again in the program.',
   too_many: 'Too many sign-ins failed from your address. Try it again in a minute.',
   expired: 'The sign-in took too long, or began in another browser. Try it again.',
   provider: "Your company's provider could not be reached, or its answer was refused. Try it again later.",
@@ -125,7 +127,7 @@ const words: Readonly<Record<string, string>> = {
  * Takes why a sign-in with a company's account was refused from the address, and removes it there. Undefined where it
  * was not.
  */
-function takeRefusal(): string | undefined {
+export function takeRefusal(): string | undefined {
   const parameters = new URLSearchParams(location.search);
   const reason = parameters.get('refused');
   if (reason === null) return undefined;
