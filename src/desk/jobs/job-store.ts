@@ -64,9 +64,9 @@ export interface JobReader extends Pick<Credentials, 'tenant' | 'clientId' | 'pe
   readonly readsHistory: boolean;
   /** Whether what is known of contexts is visible, as far as that of the change history is. */
   readonly readsContext: boolean;
-  /** Without a scope for jobs only the exports of the own client are visible. */
+  /** Without a scope for jobs only the exports of the own client or person are visible. */
   readonly seesAll: boolean;
-  /** Limits the exports of the own client to those that were made with it; it may have been narrowed since. */
+  /** Limits one's own exports to those that were made with it; it may have been narrowed since. */
   readonly restriction?: readonly WrittenRestriction[] | undefined;
   /** The network address of a download. */
   readonly caller?: Caller | undefined;
@@ -132,14 +132,22 @@ const searchesContext = sql<boolean>`coalesce((fields #> '{metadata,searchesCont
 /** The jobs of the tenant that a reader sees (contract 8). */
 function shownTo({
   clientId,
+  person,
   seesAll,
   restriction,
-}: Pick<JobReader, 'clientId' | 'seesAll' | 'restriction'>): RawBuilder<boolean> {
+}: Pick<JobReader, 'clientId' | 'person' | 'seesAll' | 'restriction'>): RawBuilder<boolean> {
   if (seesAll) return sql<boolean>`true`;
-  const isOwn = sql<boolean>`(type = 'EXPORT' and client = ${clientId})`;
+  // The input of a chat may have characters that the extraction of a member refuses.
+  const ofExport = (condition: RawBuilder<unknown>) => sql`case when type = 'EXPORT' then ${condition} else false end`;
+  const isOfPerson =
+    person === undefined
+      ? sql``
+      : sql`or ${ofExport(sql`coalesce(input::json #>> '{person,issuer}' = ${person.issuer}
+          and input::json #>> '{person,subject}' = ${person.subject}, false)`)}`;
+  const isOwn = sql<boolean>`(type = 'EXPORT' and (client = ${clientId} ${isOfPerson}))`;
   if (restriction === undefined) return isOwn;
-  const ofExport = sql`(input::json -> 'restriction')::jsonb`;
-  return sql<boolean>`case when ${isOwn} then ${ofExport} is not distinct from ${JSON.stringify(restriction)}::jsonb else false end`;
+  const isAlike = sql`(input::json -> 'restriction')::jsonb is not distinct from ${JSON.stringify(restriction)}::jsonb`;
+  return sql<boolean>`(${isOwn} and ${ofExport(isAlike)})`;
 }
 
 /** The job's document as JSON text. */

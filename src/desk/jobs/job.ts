@@ -1,6 +1,7 @@
 import { AnnalsError, type ErrorType } from '../../core/errors.ts';
 import type { ExportFormat, ExportRows } from '../../core/export-history.ts';
 import type { WrittenRestriction } from '../../core/written-restriction.ts';
+import type { Credentials } from '../../http/credentials.ts';
 import type { AnsweredChat, QueuedChat } from '../queued-chat.ts';
 import type { JobDocument } from './schemas.ts';
 
@@ -19,6 +20,8 @@ export interface ExportInput {
   proof?: boolean;
   /** Limits what the client may see; left out: no limit. */
   restriction?: readonly WrittenRestriction[] | undefined;
+  /** The person who asked, whose next session has another client. */
+  person?: Credentials['person'];
   /** Milliseconds since 1970. */
   askedAt: number;
 }
@@ -38,8 +41,9 @@ export interface ExportRequest {
   /** Whether the client may read contexts; left out: no. */
   readsContext?: boolean;
   requestId: string;
-  /** The client that owns the export. */
+  /** The client that owns the export, and its person. */
   clientId: string;
+  person?: Credentials['person'];
 }
 
 /** A new job's document. `at` is in milliseconds since 1970. */

@@ -58,7 +58,7 @@ export async function jobRoutes(
     },
     async (request, reply) => {
       const { tenant } = request.params;
-      const { scopes, clientId, restriction } = request.credentials;
+      const { scopes, clientId, person, restriction } = request.credentials;
       const { q = '', format, bom, rows, context: withContext = false, proof = false } = request.body;
       const options = { q, format, bom, rows, withContext, proof };
       if (proof && (!scopes.includes('changelog.proof_read') || restriction !== undefined)) throw insufficientScopes();
@@ -74,6 +74,7 @@ export async function jobRoutes(
         readsContext,
         requestId: request.id,
         clientId,
+        person,
         restriction: restriction?.written,
       });
       return await reply.code(201).header('location', `/ai-service/${tenant}/jobs/${jobId}`).send({ jobId });

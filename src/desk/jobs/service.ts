@@ -98,11 +98,11 @@ export function createJobs(options: JobsOptions): Jobs {
 
   return {
     async startExport(tenant, request) {
-      const { q, format, bom, rows, withContext = false, proof = false, restriction } = request;
+      const { q, format, bom, rows, withContext = false, proof = false, restriction, person } = request;
       const { usesContext } = exportHistory.check(q, request);
       const askedAt = now();
       const document = exportDocument(randomUUID(), askedAt, { ...request, usesContext });
-      const input: ExportInput = { q, format, bom, rows, withContext, proof, restriction, askedAt };
+      const input: ExportInput = { q, format, bom, rows, withContext, proof, restriction, person, askedAt };
       const id = await inTransaction(db, (transaction) => make(transaction, tenant, { document, input }));
       dispatcher.wake({ tenant, type: 'EXPORT' });
       return id;

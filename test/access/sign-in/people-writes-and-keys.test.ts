@@ -255,6 +255,41 @@ async function accessesOf(subject: string) {
   return accesses.map(({ kind, details, name, client }) => ({ kind, details, name, client }));
 }
 
+test('a person finds exports of an earlier session, as far as they see as much now, and nobody else does', async () => {
+  const rules = (query?: string) =>
+    rulesOf({
+      claims: { groups: 'all' },
+      tenants: ['acme'],
+      scopes: ['changelog.changelog_read'],
+      ...(query !== undefined && { query }),
+    });
+  const signIn = async () => {
+    const { browser } = await people.signIn();
+    const call: Call = (path, init) => browser.call(`/console/api${path}`, init as object);
+    return { browser, call };
+  };
+  const find = async (job: string) => {
+    const { call } = await signIn();
+    const list = (await (await call('/ai-service/acme/jobs')).json()) as { id: string }[];
+    const { status } = await call(`/ai-service/acme/jobs/${job}/content`);
+    return { status, isListed: list.some(({ id: listed }) => listed === job) };
+  };
+  await writeFile(people.rulesFile, rules());
+  const first = await signIn();
+  const id = await startExport(first.call, 'acme', { q: 'entity:none', format: 'NDJSON' });
+  expect((await endOfJob(first.call, 'acme', id)).status).toBe('success');
+  await first.browser.signOut();
+  expect(await find(id)).toEqual({ status: 200, isListed: true });
+  await writeFile(people.rulesFile, rules('entity:configuration'));
+  expect(await find(id)).toEqual({ status: 404, isListed: false });
+  await writeFile(people.rulesFile, rules());
+  people.provider.claims = { sub: 'u-2', name: 'Jane Doe', groups: ['all'] };
+  expect(await find(id)).toEqual({ status: 404, isListed: false });
+  people.provider.claims = { sub: 'u-1 "quoted"', name: 'Jane Smith', groups: ['all'] };
+  const { call } = await signIn();
+  expect((await call(`/ai-service/acme/jobs/${id}`, { method: 'DELETE' })).status).toBe(204);
+});
+
 describe('keys of people', () => {
   test('have the name, the query and the masks of their maker, and are shown once', async () => {
     const browser = await signInReader('u-shown');
