@@ -1,5 +1,5 @@
--- The period that contains this day, and what its calls have spent and reserved of a budget of this client, agent or
--- model, or of all: tokens, or else pico-USD.
+-- The period that contains this day, and what its calls have spent and reserved of a budget of this client, agent,
+-- model or user, or of all: tokens, or else pico-USD.
 create function budget_figures(of_tenant text, by text, name text, period text, in_tokens boolean, day integer)
 returns table (first integer, last integer, spent numeric, held numeric) language plpgsql as $$
 begin

@@ -9,11 +9,11 @@ begin
   end if;
   with deleted as (
     delete from call_record r where r.tenant = of_tenant and r.id = any (ids)
-      returning r.at, r.client, r.maker, r.agent, r.model, r.provider, r.end_user, r.input_tokens, r.output_tokens,
-                r.cost, r.unsummed
+      returning r.at, r.client, r.maker, r.agent, r.model, r.provider, r.end_user, r.user_fixed,
+                r.input_tokens, r.output_tokens, r.cost, r.unsummed
   )
   select jsonb_agg(call_change(-1, d.at, d.client, d.maker, d.agent, d.model, d.provider, d.end_user,
-                               d.input_tokens, d.output_tokens, d.cost))
+                               d.user_fixed, d.input_tokens, d.output_tokens, d.cost))
     into taken from deleted d where not d.unsummed;
   return taken;
 end

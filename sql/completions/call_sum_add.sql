@@ -1,7 +1,7 @@
 -- Adds the changes of call records (call_change) to the totals and to the tenant's used tokens. The caller holds the
 -- lock on the tenant's quota. The rows per day are limited for models and users; other calls are summed together, so
 -- that new user names on each call do not fill the database. Rows stay, so all calls of a name on a day are in one
--- place.
+-- place. Users that keys fix have rows of their own in addition, as many as there are such keys.
 create function call_sum_add(of_tenant text, changes jsonb) returns void language plpgsql strict as $$
 declare
   others constant text[] := call_sum_others(of_tenant, changes);
@@ -12,11 +12,12 @@ begin
            coalesce(sum(c.cost), 0)
       from jsonb_to_recordset(changes) as c (
         sign integer, day integer, client text, maker text, agent text, model text, provider text, "user" text,
-        input bigint, output bigint, cost numeric)
+        "key user" text, input bigint, output bigint, cost numeric)
       cross join lateral (select coalesce(concat_ws(' ', 'model', c.day, c.model) = any (others), false) as model,
                                  coalesce(concat_ws(' ', 'user', c.day, c."user") = any (others), false) as "user") as o
       cross join lateral (values
         ('all', ''), ('client', c.client), ('maker', c.maker), ('agent', c.agent), ('provider', c.provider),
+        ('key user', c."key user"),
         (case when o.model then 'other model' else 'model' end, case when o.model then '' else c.model end),
         (case when o."user" then 'other user' else 'user' end, case when o."user" then '' else c."user" end)
       ) as part (by, name)

@@ -16,11 +16,11 @@ begin
         where r.tenant = of_tenant and r.unsummed
           and r.id in (select u.id from call_record u where u.tenant = of_tenant and u.unsummed
                          order by u.id limit at_once)
-        returning r.at, r.client, r.maker, r.agent, r.model, r.provider, r.end_user, r.input_tokens, r.output_tokens,
-                  r.cost
+        returning r.at, r.client, r.maker, r.agent, r.model, r.provider, r.end_user, r.user_fixed,
+                  r.input_tokens, r.output_tokens, r.cost
     )
     select jsonb_agg(call_change(1, s.at, s.client, s.maker, s.agent, s.model, s.provider, s.end_user,
-                                 s.input_tokens, s.output_tokens, s.cost))
+                                 s.user_fixed, s.input_tokens, s.output_tokens, s.cost))
       into changes from summed s;
     exit when changes is null;
     perform call_sum_add(of_tenant, changes);

@@ -39,6 +39,8 @@ export interface Credentials {
   readonly models?: readonly string[] | undefined;
   /** Of a key: its requests a second. Undefined: those of its tenant. */
   readonly rate?: number | undefined;
+  /** Of a key: the end user of all its calls of models. Undefined: whom they name. */
+  readonly user?: string | undefined;
   /** Undefined: all that the scopes permit. */
   readonly restriction?: Restriction | undefined;
   /** Of a session of the console: its id in lists and accesses. It grants nothing. */

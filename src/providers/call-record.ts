@@ -36,8 +36,10 @@ export interface CallOrigin {
   /** Of a key: the client of the person who created it. */
   readonly makerId?: string | undefined;
   readonly agentId?: string | undefined;
-  /** The user that the client names. */
+  /** The end user: that of the key, or whom the client names. */
   readonly user?: string | undefined;
+  /** Whether the key fixes the user, so that budgets of users apply. */
+  readonly isUserFixed?: boolean | undefined;
 }
 
 /** The start of a call's record, known before the call leaves. */
@@ -94,9 +96,9 @@ export function recordOf(call: CallStart, end: CallEnd): Record<string, unknown>
 }
 
 function startColumns(call: CallStart): Record<string, unknown> {
-  const { id, at, operation, token, provider, model, clientId, makerId, agentId, user } = call;
+  const { id, at, operation, token, provider, model, clientId, makerId, agentId, user, isUserFixed } = call;
   // PostgreSQL rejects NUL in text, and one such name would fail the batch of all calls on every retry.
   const stored = model.replaceAll('\0', '\ufffd');
   const known = { id, at: new Date(at).toISOString(), operation, token, provider, model: stored, client: clientId };
-  return { ...known, maker: makerId, agent: agentId, end_user: user };
+  return { ...known, maker: makerId, agent: agentId, end_user: user, user_fixed: isUserFixed };
 }

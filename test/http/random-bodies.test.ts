@@ -101,7 +101,7 @@ const beyondSchemas: readonly { operation: RegExp; field: RegExp; message: RegEx
   },
   {
     operation: /Budget$/,
-    field: /^(agent|model|limitUsd)$/,
+    field: /^(agent|model|user|limitUsd)$/,
     message: /^must be (left out|there)/,
     because: 'members depend on each other',
   },

@@ -86,7 +86,9 @@ describe('a member that is not known', () => {
       'putInstance',
       'putInstance.metadata',
       'createBudget.use',
+      'createBudget.use.users',
       'putBudget.use',
+      'putBudget.use.users',
     ]);
   });
 

@@ -215,6 +215,7 @@ describe('a database whose last version left something unfinished', () => {
       '0005-console-sessions.sql',
       '0006-made-credentials.sql',
       '0007-access-grants.sql',
+      '0008-end-users.sql',
     ]);
     expect((await ledgerOf(database))[0]).toBe('0001-baseline.sql');
   });
@@ -259,6 +260,7 @@ const checksums: Readonly<Record<string, string>> = {
   '0005-console-sessions.sql': '16c69f81c616dc447819b82053750d6a3371cc9d3927009aa065a23bcbfc0620',
   '0006-made-credentials.sql': '25d813c8416db0eb4241f3dc5d89ee4245dc82c471d747dd699a0b1972e5ad73',
   '0007-access-grants.sql': 'f0e59325f588de9d9f0677ffdbf4516dcb498278b2bbfcd4f59b4a423ed7502a',
+  '0008-end-users.sql': 'b13ab8ca9b4cdda48c9a35bfa5bc9624542616bdb9f6fbf3cb1fbe12bf0ab19d',
 };
 
 test('migrations are never edited', async () => {

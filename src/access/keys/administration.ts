@@ -68,6 +68,8 @@ export type Narrowing = Rights;
 
 export interface NewCredential extends Rights {
   readonly scopes: readonly Scope[];
+  /** Of keys: the end user of all their calls of models. */
+  readonly user?: string | undefined;
   readonly name?: string | undefined;
 }
 
@@ -217,7 +219,7 @@ async function make(
   kind: Kind,
   readRestriction: ReadRestriction,
   acting: Acting,
-  { name, scopes, models, rate, expiresIn, ...shown }: NewCredential,
+  { name, scopes, models, rate, user, expiresIn, ...shown }: NewCredential,
 ): Promise<object> {
   const { tenant, clientId, person } = acting.credentials;
   if (name !== undefined) checkClientName(name);
@@ -242,6 +244,7 @@ async function make(
     scopes,
     models,
     rate,
+    user,
     name,
     restriction,
     expiry,

@@ -2,6 +2,7 @@
 import { type ColumnType, type Generated, type RawBuilder, sql } from 'kysely';
 import { AnnalsError } from '../../core/errors.ts';
 import type { WrittenRestriction } from '../../core/written-restriction.ts';
+import { nameRules } from '../../http/chosen-id.ts';
 import type { Credentials, Restriction } from '../../http/credentials.ts';
 import { isScope, mayReadHistory, type Scope } from '../../http/scopes.ts';
 import type { DocumentRows } from '../../pagination/paginator.ts';
@@ -30,6 +31,7 @@ interface AccessKeyTable {
   scopes: string[];
   models: string[] | null;
   rate: number | null;
+  end_user: string | null;
   /** JSON text when written. */
   restriction: ColumnType<readonly WrittenRestriction[] | null, string | null, string | null>;
   created_at: Generated<Date>;
@@ -62,6 +64,8 @@ interface KeyDescription {
   readonly models?: readonly string[] | undefined;
   /** Requests per second; default: the tenant's limit. */
   readonly rate?: number | undefined;
+  /** The end user of all its calls of models; default: whom they name. */
+  readonly user?: string | undefined;
   /** Default: its id. */
   readonly name?: string | undefined;
   readonly restriction?: Restriction | undefined;
@@ -105,10 +109,11 @@ export async function makeKey(
   transaction: DatabaseTransaction,
   description: KeyDescription,
 ): Promise<ListedCredential & { key: string }> {
-  const { tenant, scopes, models, madeBy, by } = description;
+  const { tenant, scopes, models, user, madeBy, by } = description;
   const invalid = scopes.find((scope) => !keyScopes.some((allowed) => allowed === scope));
   if (scopes.length === 0 || invalid !== undefined) throw noSuchScope(invalid);
   if (models !== undefined) checkModels(models, scopes);
+  if (user !== undefined) checkUser(user, scopes);
   const key = newKey();
   await insertKey(transaction, key, description);
   const [shown] = await listKeyRows(transaction, tenant, sql`id = ${key.id}`);
@@ -128,7 +133,7 @@ export async function makeKey(
 async function insertKey(
   transaction: DatabaseTransaction,
   key: KeyText,
-  { tenant, scopes, models, rate, name, restriction, expiry, madeBy }: KeyDescription,
+  { tenant, scopes, models, rate, user, name, restriction, expiry, madeBy }: KeyDescription,
 ): Promise<void> {
   await transaction
     .insertInto('access_key')
@@ -140,6 +145,7 @@ async function insertKey(
       scopes: [...new Set(scopes)],
       models: models === undefined ? null : [...new Set(models)],
       rate: rate ?? null,
+      end_user: user ?? null,
       restriction: restriction === undefined ? null : JSON.stringify(restriction.written),
       expires_at: expiryColumn(expiry),
       made_by: madeBy?.clientId ?? null,
@@ -162,7 +168,8 @@ export function keyRows(tenant: string): DocumentRows {
     select k.tenant, k.key_id as id, k.created_at, k.issuer, k.subject, made.makers,
         d.document::text as document, d.document::jsonb as fields
       from ${keysWithMakers} cross join lateral (select json_strip_nulls(json_build_object(
-        'id', k.key_id, ${shownMembers('k', makersOfKey)}, 'models', k.models, 'rate', k.rate)) as document) d
+        'id', k.key_id, ${shownMembers('k', makersOfKey)}, 'models', k.models, 'rate', k.rate,
+        'user', k.end_user)) as document) d
       where k.tenant = ${tenant}) access_key`;
   return { from, where: sql`tenant = ${tenant}` };
 }
@@ -276,15 +283,17 @@ export interface KeyRecord {
   readonly scopes: readonly Scope[];
   readonly models: readonly string[] | undefined;
   readonly rate: number | undefined;
+  readonly user: string | undefined;
   readonly restriction: readonly WrittenRestriction[] | null;
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
 }
 
-interface KeyRow extends Omit<KeyRecord, 'makerId' | 'models' | 'rate' | 'scopes' | 'expiresAt'> {
+interface KeyRow extends Omit<KeyRecord, 'makerId' | 'models' | 'rate' | 'user' | 'scopes' | 'expiresAt'> {
   readonly makerId: string | null;
   readonly models: string[] | null;
   readonly rate: number | null;
+  readonly user: string | null;
   readonly scopes: string[];
   readonly expiresAt: number | null;
 }
@@ -294,19 +303,21 @@ export async function findKey(db: Database, tenant: string, id: string): Promise
   const {
     rows: [row],
   } = await sql<KeyRow>`
-    select k.name, k.secret_hash as "secretHash", k.models, k.rate, k.made_by as "makerId",
+    select k.name, k.secret_hash as "secretHash", k.models, k.rate, k.end_user as "user",
+        k.made_by as "makerId",
         ${scopesWithin(sql`k.scopes`, makersOfKey)} as scopes,
         ${restrictionWithin(sql`k.restriction`, makersOfKey)} as restriction,
         extract(epoch from least(k.expires_at, ${endOfMakers(makersOfKey)}))::double precision * 1000 as "expiresAt"
       from ${keysWithMakers} where k.tenant = ${tenant} and k.key_id = ${id} and k.revoked_at is null`.execute(db);
   if (row === undefined || row.expiresAt === Number.NEGATIVE_INFINITY) return undefined;
-  const { makerId, models, rate, expiresAt, ...key } = row;
+  const { makerId, models, rate, user, expiresAt, ...key } = row;
   return {
     ...key,
     ...(makerId !== null && { makerId }),
     scopes: row.scopes.filter(isScope),
     models: models ?? undefined,
     rate: rate ?? undefined,
+    user: user ?? undefined,
     expiresAt: expiresAt ?? Number.POSITIVE_INFINITY,
   };
 }
@@ -353,4 +364,21 @@ function faultOf(models: readonly string[], scopes: readonly string[]): string |
   return models.every((model) => namedModel.test(model))
     ? undefined
     : `must be written as ${providerNames.map((name) => `${name}/…`).join(', ')}`;
+}
+
+const userRules = new RegExp(nameRules.pattern, 'u');
+
+/** Throws validation_violation where a key with these scopes cannot have this user. */
+export function checkUser(user: string, scopes: readonly string[]): void {
+  const message = !scopes.includes('ai.completion_manage')
+    ? 'needs the scope ai.completion_manage'
+    : user === '*'
+      ? 'must not be *, which is each user in budgets'
+      : userRules.test(user)
+        ? undefined
+        : `must ${nameRules['x-must']}`;
+  if (message === undefined) return;
+  throw new AnnalsError('validation_violation', `The user of a key ${message}.`, {
+    details: [{ field: 'user', message }],
+  });
 }

@@ -72,6 +72,12 @@ const rate = Type.Integer({
   maximum: maxKeyRate,
   description: 'Requests per second over all processes; more get 429. Default: the limit of the tenant.',
 });
+const user = Type.String({
+  ...nameRules,
+  description:
+    'The end user of its calls of models, and of no others: a call that names another user is 403. Budgets of users limit the calls of such ' +
+    'keys. Needs `ai.completion_manage`; not `*`. Default: whom the calls name.',
+});
 const name = Type.String({
   ...nameRules,
   description: 'The actor of its changes. It must not be in use by another client, key or person. Default: the id.',
@@ -152,6 +158,7 @@ const ClientNarrowing = Type.Object(
 const ofKeys = {
   models: Type.Optional(Type.Array(Type.String())),
   rate: Type.Optional(Type.Integer({ description: 'Requests per second.' })),
+  user: Type.Optional(Type.String({ description: 'The end user of its calls of models.' })),
 };
 const keyExample = { id: '0Vt3kQ8uXb2LrY6n', ...example, rate: 5 };
 const Key = Type.Object({ id: Type.String(), ...shown, ...ofKeys }, { $id: 'Key', examples: [keyExample] });
@@ -166,6 +173,7 @@ const NewKey = Type.Object(
     scopes: scopesOf(keyScopes, 'No wider than those of the caller.'),
     ...restricting,
     ...limits,
+    user: Type.Optional(user),
   },
   {
     $id: 'NewKey',

@@ -59,7 +59,7 @@ export function createKeyVerifier(options: {
     if (state.expiresAt <= now()) throw new AccessTokenFault('expired');
     const { id } = key;
     lastUses.note(tenant, id, address);
-    const { name, makerId, scopes, models, rate, restriction } = state;
-    return { tenant, clientId: id, makerId, clientName: name, scopes, models, rate, restriction };
+    const { name, makerId, scopes, models, rate, user, restriction } = state;
+    return { tenant, clientId: id, makerId, clientName: name, scopes, models, rate, user, restriction };
   };
 }

@@ -212,6 +212,7 @@ export interface ListedCredential extends ShownRestriction {
   /** Of keys. */
   models?: readonly string[];
   rate?: number;
+  user?: string;
 }
 
 type ListedClient = Omit<ListedCredential, 'id'> & { clientId: string };

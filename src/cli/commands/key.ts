@@ -17,7 +17,7 @@ import { withInterruptibleDatabase } from '../with-database.ts';
 export const command: Command = {
   help: `Usage: annals key create --tenant T --scope S [--query Q] [--hide PATHS]
                          [--actors none|names|all] [--models M] [--rate N]
-                         [--expires P90D] [--name N]
+                         [--user U] [--expires P90D] [--name N]
        annals key list --tenant T
        annals key narrow --tenant T KEY_ID [--scope S] [--query Q] [--hide PATHS]
                          [--actors none|names|all] [--models M] [--rate N] [--expires P90D]
@@ -30,8 +30,9 @@ it. create prints one JSON object with the key. The key is shown once; Annals st
 hash of its secret. --query, --hide and --actors limit what it sees, as for clients; a key
 with any of them cannot call models. --models limits it to these:
 "openai/gpt-5 anthropic/claude-sonnet-4-5". --rate limits it to N requests a second over all
-processes; more get 429. --expires is an ISO 8601 duration; without it the key does not
-expire. list prints a JSON array, with the last use and who made the key.
+processes; more get 429. --user is the end user of all its calls of models, whom budgets of
+users limit; a call that names another is 403. --expires is an ISO 8601 duration; without it
+the key does not expire. list prints a JSON array, with the last use and who made the key.
 
 narrow only removes rights: --scope and --models name those that stay, --query and --hide are
 added to those that there are. rotate prints a new key of the same id; the old one stops
@@ -52,7 +53,7 @@ Example:
 async function create(args: string[], io: CommandIo): Promise<number> {
   const { values } = parseCommand('key create', {
     args,
-    options: { ...credentialOptions, ...keyOptions },
+    options: { ...credentialOptions, ...keyOptions, user: { type: 'string' } },
   });
   const { scope, ...credential } = credentialOf('key create', values);
   const scopes = scope.split(' ').filter((text) => text !== '');
@@ -61,6 +62,7 @@ async function create(args: string[], io: CommandIo): Promise<number> {
     scopes,
     models: namesOf(values.models),
     rate: rateOf(values.rate),
+    user: values.user,
   };
   io.answer(JSON.stringify(await withInterruptibleDatabase(io, ({ db }) => createKey(db, description))));
   return 0;

@@ -1,11 +1,24 @@
+import { uuidOf } from '../../core/text-hash.ts';
 import { dateOf, dayOf } from '../../http/days.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { sumCalls } from '../calls/store.ts';
-import type { Budget } from './schemas.ts';
-import { type BudgetTerms, changesOf, dropAlerts, noteAlert, noteLooked, readBudgets, readFigures } from './store.ts';
+import { type Budget, eachUser } from './schemas.ts';
+import {
+  alertKey,
+  type BudgetTerms,
+  changesOf,
+  dropAlerts,
+  maxAlertsOfPeriod,
+  noteAlert,
+  noteLooked,
+  readAlerts,
+  readBudgets,
+  readFigures,
+  readUserFigures,
+} from './store.ts';
 
-/** Sends an e-mail when a period has spent part of its budget, once per threshold and period. */
+/** Sends an e-mail when a period has spent part of its budget, once per threshold and period, and user of `*`. */
 export interface BudgetAlerts {
   /** Checks the budgets of a tenant whose totals have changed. */
   look(tenant: string): Promise<void>;
@@ -33,13 +46,15 @@ interface Reached {
   readonly first: number;
   readonly spent: string;
   readonly threshold: number;
+  /** Of a budget of each user. */
+  readonly user: string | undefined;
 }
 
 export function createBudgetAlerts({ db, queueMail, notificationEmail, now }: AlertOptions): BudgetAlerts {
   async function tell(tenant: string, to: string | undefined, reached: Reached): Promise<void> {
-    const { budget, first, threshold } = reached;
+    const { budget, first, threshold, user: name = '' } = reached;
     await inTransaction(db, async (transaction) => {
-      const isFirst = await noteAlert(transaction, tenant, { budget: budget.id, first, threshold });
+      const isFirst = await noteAlert(transaction, tenant, { budget: budget.id, first, threshold, name });
       if (isFirst && to !== undefined) await queueMail(transaction, { tenant, to, ...mailOf(tenant, reached) });
     });
   }
@@ -72,21 +87,42 @@ async function thresholdsOf(
   tenant: string,
   { budget, terms, today }: { budget: Budget; terms: BudgetTerms; today: number },
 ): Promise<Reached[]> {
-  const now = await readFigures(db, tenant, terms, today);
+  const now = await figuresOf(db, tenant, terms, today);
   const periods = [now];
   // No alerts for a period that had ended before the budget was created.
   if (terms.period !== 'lifetime' && dayOf(Date.parse(budget.metadata.createdAt)) < now.first) {
-    periods.push(await readFigures(db, tenant, terms, now.first - 1));
+    periods.push(await figuresOf(db, tenant, terms, now.first - 1));
   }
   const limit = BigInt(terms.limitCost ?? terms.limitTokens ?? 0);
-  return periods.flatMap(({ first, spent, units }) =>
-    budget.alerts
-      .filter((threshold) => units !== '0' && BigInt(units) * 100n >= limit * BigInt(threshold))
-      .map((threshold) => ({ budget, first, spent, threshold })),
+  const reached = periods.flatMap(({ first, amounts }) =>
+    amounts.flatMap(({ user, spent, units }) =>
+      budget.alerts
+        .filter((threshold) => units !== '0' && BigInt(units) * 100n >= limit * BigInt(threshold))
+        .map((threshold) => ({ budget, first, spent, threshold, user })),
+    ),
   );
+  if (reached.length === 0) return reached;
+  const noted = await readAlerts(db, tenant, budget.id);
+  return reached.filter(({ first, threshold, user = '' }) => !noted.has(alertKey({ first, threshold, name: user })));
 }
 
-function mailOf(tenant: string, { budget, first, spent, threshold }: Reached) {
+/** What the period of this day has spent: one amount, or that of each user whom a key fixes. */
+async function figuresOf(
+  db: Database,
+  tenant: string,
+  terms: BudgetTerms,
+  day: number,
+): Promise<{ first: number; amounts: { user: string | undefined; spent: string; units: string }[] }> {
+  if (terms.by === 'each user') {
+    const max = maxAlertsOfPeriod;
+    const { first, users } = await readUserFigures(db, tenant, terms, { day, isFixed: true, max });
+    return { first, amounts: users };
+  }
+  const { first, ...amount } = await readFigures(db, tenant, terms, day);
+  return { first, amounts: [{ ...amount, user: undefined }] };
+}
+
+function mailOf(tenant: string, { budget, first, spent, threshold, user = budget.user }: Reached) {
   const { id, name, client, agent, model, period, limitUsd } = budget;
   const of =
     client !== undefined
@@ -95,17 +131,20 @@ function mailOf(tenant: string, { budget, first, spent, threshold }: Reached) {
         ? `the agent ${agent}`
         : model !== undefined
           ? `the model ${model}`
-          : 'all calls';
+          : user !== undefined
+            ? `the user ${user}`
+            : 'all calls';
   const amount = (figure: string) => (limitUsd === undefined ? `${figure} tokens` : `$${figure}`);
   const when = { day: `on ${dateOf(first)}`, month: `in ${dateOf(first).slice(0, 7)}`, lifetime: 'since ever' }[period];
   const text = [
     `The budget ${name === undefined ? id : `"${name}" (${id})`} of the tenant ${tenant} has reached ${threshold} %:`,
     `${of} spent ${amount(spent)} of ${amount(limitUsd ?? String(budget.limitTokens))} ${when} (UTC).`,
     '',
-    'Calls that may need more than what is left get 403 quota_exceeded.',
-    'This e-mail is sent once for each threshold and period.',
+    `Calls${user === undefined ? '' : ' of keys with this user'} that may need more than what is left get 403 quota_exceeded.`,
+    `This e-mail is sent once for each threshold and period${budget.user === eachUser ? ', and user' : ''}.`,
   ].join('\n');
-  const messageId = `<budget.${tenant}.${id}.${first}.${threshold}@annals>`;
+  const ofUser = budget.user === eachUser ? `.${uuidOf(String(user))}` : '';
+  const messageId = `<budget.${tenant}.${id}.${first}.${threshold}${ofUser}@annals>`;
   return {
     subject: `Annals: the budget ${name === undefined ? id : `"${name}"`} has reached ${threshold} %`,
     text,

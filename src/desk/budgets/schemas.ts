@@ -9,6 +9,12 @@ export const maxBudgets = 200;
 /** Percentages of a limit that trigger an e-mail. */
 export const maxAlerts = 10;
 
+/** The user of a budget that counts for each user separately. */
+export const eachUser = '*';
+
+/** Users of such a budget in its use. */
+export const maxUsers = 100;
+
 export const BudgetsPath = Type.Object({ tenant: TenantName });
 export const BudgetPath = Type.Object({ tenant: TenantName, id: chosenIdInPath('BudgetId', 'monthly') });
 
@@ -19,6 +25,10 @@ const members = {
   client: selector('Calls of this client or key alone. The calls of a key count towards the client that made it, too.'),
   agent: selector('Calls of chats with this agent alone.'),
   model: selector('Calls of this model alone, as `GET /usage/{tenant}/calls` names it.'),
+  user: selector(
+    'Calls of this end user alone, as `GET /usage/{tenant}/calls` names them, or `*`: the limit is for each user. It limits the calls of ' +
+      'keys that have the user (`user` of a key). Other programs name whom they like: their calls count, and are not refused.',
+  ),
   period: Type.Enum(['day', 'month', 'lifetime'], {
     type: 'string',
     description: 'The UTC day or month, or all time.',
@@ -59,6 +69,17 @@ const tokens = (description: string) => Type.Optional(Type.Integer({ format: 'in
 
 const use = { since: '2026-09-01', spentUsd: '12.0000375', reservedUsd: '0.02' };
 
+const UserUse = Type.Object(
+  {
+    user: Type.String({ description: 'The end user. An empty text: the calls without one.' }),
+    spentUsd: amount('What the calls of the user have cost in the period.'),
+    reservedUsd: amount('Max. cost of calls in progress, in addition.'),
+    spentTokens: tokens('What the calls of the user have used in the period.'),
+    reservedTokens: tokens('Max. tokens of calls in progress, in addition.'),
+  },
+  { $id: 'BudgetUserUse', examples: [{ user: 'jane', spentUsd: '0.75', reservedUsd: '0' }] },
+);
+
 /** The current use of a budget. */
 export const BudgetUse = Type.Object(
   {
@@ -67,6 +88,14 @@ export const BudgetUse = Type.Object(
     reservedUsd: amount('Max. cost of calls in progress, in addition.'),
     spentTokens: tokens('What the calls of the period have used.'),
     reservedTokens: tokens('Max. tokens of calls in progress, in addition.'),
+    users: Type.Optional(
+      Type.Array(UserUse, {
+        maxItems: maxUsers,
+        description:
+          `Of a budget of each user, instead of one amount: the ${maxUsers} users with the most use, most first. ` +
+          '`GET /usage/{tenant}/costs?by=user` has up to 1,000.',
+      }),
+    ),
   },
   {
     $id: 'BudgetUse',

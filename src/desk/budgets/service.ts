@@ -9,8 +9,8 @@ import { lockTenant } from '../../postgres/tenants/tenants.ts';
 import { projectedJson } from '../../query/json-projection.ts';
 import { metadataOf, notFound, ownDocuments } from '../../recording/documents/own-documents.ts';
 import { sumCalls } from '../calls/store.ts';
-import { type Budget, type BudgetBody, type BudgetUse, maxBudgets } from './schemas.ts';
-import { type BudgetTerms, budgetRows, budgetTable, countBudgets, readFigures } from './store.ts';
+import { type Budget, type BudgetBody, type BudgetUse, eachUser, maxBudgets, maxUsers } from './schemas.ts';
+import { type BudgetTerms, budgetRows, budgetTable, countBudgets, readFigures, readUserFigures } from './store.ts';
 
 /** Limits on the usage and cost of a tenant's calls (ai-gateway: costs and budgets), returned as JSON texts. */
 export interface Budgets {
@@ -97,20 +97,28 @@ export function createBudgets(options: {
 
 async function useOf(db: Database, tenant: string, terms: BudgetTerms, now: number): Promise<BudgetUse> {
   await sumCalls(db, tenant);
-  const { first, spent, reserved } = await readFigures(db, tenant, terms, dayOf(now));
-  const since = dateOf(first);
-  return terms.limitTokens === null
-    ? { since, spentUsd: spent, reservedUsd: reserved }
-    : { since, spentTokens: Number(spent), reservedTokens: Number(reserved) };
+  const amounts = ({ spent, reserved }: { spent: string; reserved: string }) =>
+    terms.limitTokens === null
+      ? { spentUsd: spent, reservedUsd: reserved }
+      : { spentTokens: Number(spent), reservedTokens: Number(reserved) };
+  const day = dayOf(now);
+  if (terms.by !== 'each user') {
+    const figures = await readFigures(db, tenant, terms, day);
+    return { since: dateOf(figures.first), ...amounts(figures) };
+  }
+  const { first, users } = await readUserFigures(db, tenant, terms, { day, isFixed: false, max: maxUsers });
+  return { since: dateOf(first), users: users.map(({ user, ...figures }) => ({ user, ...amounts(figures) })) };
 }
 
-const selectors = ['client', 'agent', 'model'] as const;
+const selectors = ['client', 'agent', 'model', 'user'] as const;
 
 function termsOf(body: BudgetBody): BudgetTerms {
   const by = selectors.find((name) => body[name] !== undefined);
   const { period, limitUsd, limitTokens = null } = body;
   const limitCost = limitUsd === undefined ? null : picoOf(limitUsd);
-  return { by: by ?? 'all', name: (by && body[by]) ?? '', period, limitCost, limitTokens };
+  const limit = { period, limitCost, limitTokens };
+  if (body.user === eachUser) return { by: 'each user', name: '', ...limit };
+  return { by: by ?? 'all', name: (by && body[by]) ?? '', ...limit };
 }
 
 /** @example picoOf('2.5'); // '2500000000000' */

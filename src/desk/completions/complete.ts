@@ -13,7 +13,7 @@ export interface Completion {
 
 /** Generates the continuation of a conversation. Rejects with the error for the client. */
 export type Complete = (
-  caller: { readonly tenant: string; readonly clientId: string },
+  caller: { readonly tenant: string; readonly clientId: string; readonly user?: string | undefined },
   messages: readonly Message[],
   options: {
     /** Aborted when the client has gone. */
@@ -44,12 +44,12 @@ interface OwnToken extends Pick<OwnModel, 'hasBudgets'> {
 export function createComplete({ caller, tokens, model, logger }: CompleteOptions): Complete {
   const maxTokens = caller.sharedMaxTokens;
 
-  return async ({ tenant, clientId }, messages, { signal, stream }) => {
+  return async ({ tenant, clientId, user }, messages, { signal, stream }) => {
     const own = await tokens.own(tenant);
     if (own === undefined && tokens.shared === undefined) {
       throw new AnnalsError('service_unavailable', 'There is no provider token: set providerApiToken.');
     }
-    const origin = { operation: 'completion', clientId } as const;
+    const origin = { operation: 'completion', clientId, user } as const;
     try {
       const ownModel = own && { provider: 'openai' as const, model, apiKey: own.token, hasBudgets: own.hasBudgets };
       const drains = stream !== undefined;

@@ -192,6 +192,7 @@ const recordColumns = [
   'maker',
   'agent',
   'end_user',
+  'user_fixed',
   'input_tokens',
   'cached_tokens',
   'cache_write_tokens',

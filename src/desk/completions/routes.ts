@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
 import type { ErrorType } from '../../core/errors.ts';
 import { clientClosedRequest, whenClientGone } from '../../http/client-gone.ts';
@@ -11,6 +12,7 @@ import { whileListening } from '../../http/while-listening.ts';
 import type { FindTenants } from '../../postgres/tenants/tenants-with.ts';
 import type { Tokens } from '../../providers/call-ledger.ts';
 import type { Message } from '../../providers/port.ts';
+import { userOfHeader } from '../end-user.ts';
 import { prefetchKeys } from '../prefetch-keys.ts';
 import { streamAnswer, streamHeaders } from '../streamed-answer.ts';
 import type { Complete, Completion } from './complete.ts';
@@ -36,9 +38,9 @@ const errors: readonly ErrorType[] = [
   'provider_timeout',
 ];
 
-interface GeneratingRequest {
+interface GeneratingRequest extends Pick<FastifyRequest, 'raw'> {
   readonly credentials: Credentials;
-  readonly headers: { readonly 'idempotency-key'?: string };
+  readonly headers: FastifyRequest['headers'] & { readonly 'idempotency-key'?: string };
   readonly body: Static<typeof CompletionRequest>;
   readonly bodyText: string;
 }
@@ -57,15 +59,16 @@ export async function completionRoutes(app: HttpServer, completions: Completions
 
   /** The generated content. A stream and a plain response with the same Idempotency-Key and body are one call. */
   async function generate(
-    { credentials, headers, body: { id, messages }, bodyText }: GeneratingRequest,
+    { credentials, headers, raw, body: { id, messages }, bodyText }: GeneratingRequest,
     gone: AbortSignal,
     streamed?: Parameters<Complete>[2]['stream'],
   ) {
     const { tenant, clientId } = credentials;
+    const caller = { tenant, clientId, user: userOfHeader({ headers, raw }) };
     const key = headers['idempotency-key'];
     const conversation = messages.map(({ role, content }) => ({ role: roleOf(role), content }));
     const work = async (signal: AbortSignal | undefined): Promise<StoredCompletion> => {
-      const { text, ...completion } = await complete(credentials, conversation, { signal, stream: streamed });
+      const { text, ...completion } = await complete(caller, conversation, { signal, stream: streamed });
       return { result: text, ...completion };
     };
     const {

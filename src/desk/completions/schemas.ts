@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { TenantName } from '../../http/chosen-id.ts';
 import { anyCase } from '../../http/openapi/components.ts';
+import { maxUserCharacters, userHeader } from '../end-user.ts';
 
 const Role = anyCase(['USER', 'SYSTEM', 'ASSISTANT'], {
   description: '`USER`, `SYSTEM` for instructions, or `ASSISTANT`. Case-insensitive.',
@@ -66,6 +67,11 @@ data: {"id":"greeting-1","result":"It says who changed what.","finishReason":"st
 `;
 
 export const CompletionHeaders = Type.Object({
+  [userHeader]: Type.Optional(
+    Type.String({
+      description: `The end user of the call, for its record: UTF-8 of at most ${maxUserCharacters} characters.`,
+    }),
+  ),
   'idempotency-key': Type.Optional(
     Type.String({
       minLength: 1,

@@ -210,7 +210,7 @@ const errors = Object.fromEntries(
   [
     [400, 'The request is not valid, or its model does not take it: `param` names the member.'],
     [401, 'The key or the access token is not good.'],
-    [403, 'The credential has no `ai.completion_manage`, or is of another tenant.'],
+    [403, 'The credential has no `ai.completion_manage`, or is of another tenant, or the key is of another user.'],
     [404, 'There is no such model for the caller.'],
     [409, 'The `Idempotency-Key` belongs to another body, or to a stream that was too long to be stored.'],
     [413, `The body has more than ${openaiLimits.bodyBytes} bytes, or ${openaiLimits.textBytes} bytes of text.`],
@@ -232,6 +232,13 @@ const idempotencyKey = {
     `A stream of more than ${openaiLimits.storedStreamBytes} bytes is not stored: its repeat is 409.`,
 };
 
+const endUser = {
+  name: 'Annals-User',
+  in: 'header',
+  schema: { type: 'string', maxLength: openaiLimits.userCharacters },
+  description: 'The end user, as UTF-8. It goes before `user` of the body.',
+};
+
 /** Names the parts that a call was made without, separated by commas. */
 export const leftOutHeader = 'annals-left-out';
 
@@ -244,7 +251,7 @@ function post(
     operationId,
     summary,
     tags: ['OpenAI clients'],
-    parameters: [idempotencyKey],
+    parameters: [idempotencyKey, endUser],
     requestBody: { required: true, content: json(ref(body)) },
     responses: {
       200: {

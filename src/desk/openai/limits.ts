@@ -1,3 +1,5 @@
+import { maxUserCharacters } from '../end-user.ts';
+
 /** Limits of a client's request. */
 export const openaiLimits = {
   /** Of a request, images included. */
@@ -11,6 +13,6 @@ export const openaiLimits = {
   items: 10_000,
   tools: 128,
   stops: 4,
-  userCharacters: 200,
+  userCharacters: maxUserCharacters,
   modelCharacters: 200,
 } as const;

@@ -8,6 +8,7 @@ import type { HttpServer } from '../../http/http-server-type.ts';
 import type { Scope } from '../../http/scopes.ts';
 import type { Idempotency } from '../completions/idempotency.ts';
 import { CompletionHeaders } from '../completions/schemas.ts';
+import { userOfHeader } from '../end-user.ts';
 import { prefetchKeys } from '../prefetch-keys.ts';
 import { type StreamedWork, streamHeaders, streamText } from '../streamed-answer.ts';
 import { completionBody, completionChunks, event } from './answer-body.ts';
@@ -61,7 +62,7 @@ export async function openaiRoutes(
   }
 
   app.post('/openai/:tenant/v1/chat/completions', ofCalls, async (request, reply) => {
-    const prepared = await openai.prepare(request.credentials, request.body, request.bodyText.length);
+    const prepared = await openai.prepare(callerOf(request), request.body, request.bodyText.length);
     const { head, idOf, leftOut, answer } = prepared;
     return await answerCall(
       request,
@@ -75,7 +76,7 @@ export async function openaiRoutes(
   });
 
   app.post('/openai/:tenant/v1/responses', ofCalls, async (request, reply) => {
-    const prepared = await openai.prepareResponse(request.credentials, request.body);
+    const prepared = await openai.prepareResponse(callerOf(request), request.body);
     return await answerCall(
       request,
       reply,
@@ -107,6 +108,10 @@ export async function openaiRoutes(
       throw noSuchOperation(request);
     },
   });
+}
+
+function callerOf(request: FastifyRequest) {
+  return { ...request.credentials, header: userOfHeader(request) };
 }
 
 /** The target of an answer. */

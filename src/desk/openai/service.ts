@@ -12,6 +12,7 @@ import {
   providerNames,
 } from '../../providers/port.ts';
 import type { CallProgress, CallRequest, OwnModel, ProviderCaller } from '../../providers/provider-caller.ts';
+import { endUserOf } from '../end-user.ts';
 import type { ModelList } from '../models/read-models.ts';
 import type { AnswerHead, IdOfToolCall } from './answer-body.ts';
 import { errorOfAnswer } from './error-body.ts';
@@ -66,16 +67,19 @@ export interface PreparedResponse {
 }
 
 /** The caller's credentials. */
-type Caller = Pick<Credentials, 'tenant' | 'clientId' | 'makerId' | 'models'>;
+type Caller = Pick<Credentials, 'tenant' | 'clientId' | 'makerId' | 'models' | 'user'>;
+
+/** The caller of a model; `header`: the end user of the request's header. */
+type ModelCaller = Caller & { readonly header: string | undefined };
 
 /** The first provider's formats: chat completions for every provider's models, responses for its own (ai-gateway). */
 export interface Openai {
   /** The tenant's own keys. */
   keysOf: OpenaiOptions['keysOf'];
   /** Throws the error for the client if the request cannot be passed on. */
-  prepareResponse(caller: Caller, body: unknown): Promise<PreparedResponse>;
+  prepareResponse(caller: ModelCaller, body: unknown): Promise<PreparedResponse>;
   /** Throws the error for the client if the call cannot be made. `characters`: of the body's text. */
-  prepare(caller: Caller, body: unknown, characters: number): Promise<PreparedCall>;
+  prepare(caller: ModelCaller, body: unknown, characters: number): Promise<PreparedCall>;
   models(caller: Caller): Promise<ListedModel[]>;
   model(caller: Caller, name: string): Promise<ListedModel>;
 }
@@ -135,7 +139,8 @@ export function createOpenai(options: OpenaiOptions): Openai {
         isTranslated: provider === 'anthropic' || provider === 'google',
       });
       const leftOut = await leftOutFor(named, request);
-      const origin = { operation: 'openai', clientId, makerId, user: request.user } as const;
+      const user = endUserOf(of, { header: of.header, body: request.user });
+      const origin = { operation: 'openai', clientId, makerId, ...user } as const;
       const own = key && { ...named, apiKey: key.token, baseUrl: key.baseUrl, hasBudgets: key.hasBudgets };
       return {
         request,
@@ -168,7 +173,8 @@ export function createOpenai(options: OpenaiOptions): Openai {
         throw refused('input', 'must not have files with the shared token: their cost has no known bound');
       }
       if (leftOut.length > 0) logger.info({ tenant, tools: leftOut }, 'hosted tools of a response were left out');
-      const origin = { operation: 'openai', clientId, makerId, user: request.user } as const;
+      const user = endUserOf(of, { header: of.header, body: request.user });
+      const origin = { operation: 'openai', clientId, makerId, ...user } as const;
       const own = key && { ...named, apiKey: key.token, hasBudgets: key.hasBudgets };
       return {
         request,

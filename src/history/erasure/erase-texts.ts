@@ -104,7 +104,9 @@ export async function findMentions(erasing: ErasingTexts): Promise<Leftover[]> {
 /** Whether a text as a whole is the name or the id of a person. */
 function isPerson(table: string, column: string, row: Row): boolean {
   // Sums are by agents and models, too.
-  if (table === 'call_sum') return column === 'name' && /^(?:client|user)$/.test(row.key0 ?? '');
+  if (table === 'call_sum') return column === 'name' && /^(?:client|user|key user)$/.test(row.key0 ?? '');
+  // Budgets are of clients, agents and models, too.
+  if (table === 'budget') return column === 'name' && row.document != null && 'user' in JSON.parse(row.document);
   return personColumns.has(`${table}.${column}`);
 }
 
@@ -112,7 +114,9 @@ const personColumns: ReadonlySet<string> = new Set([
   'access_event.name',
   'access_event.on_behalf_of',
   'access_event.subject',
+  'access_key.end_user',
   'access_key.subject',
+  'budget_alert.name',
   'call_record.client',
   'call_record.end_user',
   'oauth_client.subject',

@@ -66,6 +66,7 @@ export const places: Readonly<Record<string, PlacesOfTable>> = {
     subject: ['text', 'what a provider knows a person by'],
     made_by: ['none', 'the id of a client'],
     used_address: ['with', 'the network address of a program'],
+    end_user: ['text', 'the end user of the calls of a key'],
   },
   agent: {
     tenant,
@@ -114,10 +115,10 @@ export const places: Readonly<Record<string, PlacesOfTable>> = {
     document: ['text', 'a budget: whose calls count'],
     fields: asJson,
     by: ['none', 'what the calls are of'],
-    name: ['text', 'the name of a client, an agent or a model'],
+    name: ['text', 'the name of a client, an agent, a model or a user'],
     period: made,
   },
-  budget_alert: { tenant, budget: made },
+  budget_alert: { tenant, budget: made, name: ['text', 'the user whose use reached a threshold'] },
   budget_due: { tenant },
   call_record: {
     tenant,

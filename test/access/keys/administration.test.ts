@@ -207,6 +207,10 @@ describe('making', () => {
     ['keys', { scopes: read, models: ['openai/gpt-5'] }, 'models'],
     ['keys', { scopes: ['ai.completion_manage'], query: 'entity:a' }, 'scopes'],
     ['keys', { scopes: read, rate: 0 }, 'rate'],
+    ['keys', { scopes: read, user: 'jane' }, 'user'],
+    ['keys', { scopes: ['ai.completion_manage'], user: '*' }, 'user'],
+    ['keys', { scopes: ['ai.completion_manage'], user: 'u'.repeat(201) }, 'user'],
+    ['clients', { scopes: ['ai.completion_manage'], user: 'jane' }, 'user'],
   ] as const)('%s: %j is 400 and names %s', async (kind, json, field) => {
     expect(await make(kind, json)).toMatchObject({ status: 400, body: { details: [{ field }] } });
   });

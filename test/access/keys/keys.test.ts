@@ -139,6 +139,15 @@ test('a key has 100 models at most, which the command takes with blanks or comma
   expect(JSON.parse(made.stdout)).toMatchObject({ models: ['openai/gpt-4.1', 'self_hosted/llama'] });
 });
 
+test('a key may have an end user, which the command sets and lists show', async () => {
+  const environment = { DATABASE_URL: server.database.url, ANNALS_SECRET_KEY: Buffer.alloc(32, 1).toString('base64') };
+  const user = 'ü'.repeat(200);
+  const flags = ['--scope', 'ai.completion_manage', '--user', user];
+  const made = JSON.parse((await annals(['key', 'create', '--tenant', 'acme', ...flags], environment)).stdout);
+  expect(made.user).toBe(user);
+  expect((await listKeys(server.context.db, 'acme')).find(({ id }) => id === made.id)?.user).toBe(user);
+});
+
 test.each<[string, Partial<Parameters<typeof createKey>[1]>, RegExp]>([
   ['a scope that no route takes a key for', { scopes: ['usage.usage_read'] }, /cannot have usage\.usage_read/],
   ['no scope', { scopes: [] }, /at least one scope/],
@@ -152,6 +161,11 @@ test.each<[string, Partial<Parameters<typeof createKey>[1]>, RegExp]>([
     /must be written as openai\/…, anthropic\/…/,
   ],
   ['a model of an unknown provider', { scopes: calling, models: ['openai/a', 'nobody/b'] }, /must be written as/],
+  ['a user and no scope to call models with', { user: 'jane' }, /needs the scope ai\.completion_manage/],
+  ['each user', { scopes: calling, user: '*' }, /must not be \*/],
+  ['an empty user', { scopes: calling, user: '' }, /must have 1 to 200 characters/],
+  ['a user of 201 characters', { scopes: calling, user: 'u'.repeat(201) }, /must have 1 to 200 characters/],
+  ['a user with a control character', { scopes: calling, user: 'a\0' }, /no control characters/],
   ['a reserved name', { name: 'system' }, /name must not be system/],
 ])('no key is made with %s', async (_what, overrides, message) => {
   await expect(createKey(server.context.db, { tenant: 'acme', scopes, ...overrides })).rejects.toThrow(message);

@@ -140,6 +140,9 @@ test.each([
   ['both limits', { limitUsd: '1', limitTokens: 1 }],
   ['no limit', {}],
   ['two selectors', { limitUsd: '1', client: 'c', model: 'm' }],
+  ['a client and each user', { limitUsd: '1', client: 'c', user: '*' }],
+  ['an empty user', { limitUsd: '1', user: '' }],
+  ['a user of 201 characters', { limitUsd: '1', user: 'u'.repeat(201) }],
   ['a limit that is a number', { limitUsd: 1 }],
   ['a negative limit', { limitTokens: -1 }],
   ['13 decimals', { limitUsd: '0.0000000000001' }],
@@ -248,6 +251,91 @@ test('the calls of a key count towards the client that made it, those of an agen
   expect(await reserve(tenant, { clientId: 'd' }, 31)).toContain('budget m, which has 30 tokens left');
   // No budget applies, so nothing is reserved.
   await expect(reserve(tenant, { clientId: 'd', model: 'n' }, 1_000_000)).resolves.toBe('the call reserved nothing');
+});
+
+test.each(['jane', '*'])(
+  'a budget of the user %s limits the keys of a user, and counts what others say of them',
+  async (user) => {
+    const tenant = await newTenant(server);
+    await make(tenant, { id: 'b', user, period: 'day', limitTokens: 100 });
+    const ofKey = (name: string) => ({ clientId: `key of ${name}`, user: name, isUserFixed: true });
+    await spend(tenant, { user: 'jane' }, 30);
+    await spend(tenant, ofKey('jane'), 20);
+    expect(await reserve(tenant, ofKey('jane'), 51)).toContain('of the budget b, which has 50 tokens left');
+    const last = await reserve(tenant, ofKey('jane'), 50);
+    expect(await reserve(tenant, ofKey('jane'), 1, quotas[0])).toContain('have reserved the rest of the budget b');
+    // Neither a text of a request nor a missing one is limited, nor is another user by a budget of one.
+    expect(await reserve(tenant, { user: 'jane' }, 1_000)).toBe('the call reserved nothing');
+    expect(await reserve(tenant, {}, 1_000)).toBe('the call reserved nothing');
+    const other = await reserve(tenant, ofKey('john'), 101);
+    if (user === '*') expect(other).toContain('which has 100 tokens left');
+    else expect(other).toBe('the call reserved nothing');
+    if (typeof last === 'object') await last.settle(endedCall({ inputTokens: 0, outputTokens: 49 }));
+    expect(await reserve(tenant, ofKey('jane'), 1)).toHaveProperty('settle');
+    // Beyond its limit by a program that names whom it likes.
+    await spend(tenant, { user: 'jane' }, 500);
+    expect(await reserve(tenant, ofKey('jane'), 1)).toContain('which has 0 tokens left');
+  },
+);
+
+test('a budget of each user tells the users with the most use, as the costs by user do, and those of no user', async () => {
+  const tenant = await newTenant(server);
+  await make(tenant, { id: 'tokens', user: '*', period: 'day', limitTokens: 1_000 });
+  await make(tenant, { id: 'usd', user: '*', period: 'lifetime', limitUsd: '1' });
+  for (const id of ['tokens', 'usd']) {
+    expect((await send(tenant, 'GET', `/${id}`)).body.use).toEqual({ since: expect.any(String), users: [] });
+  }
+  await spend(tenant, { user: 'john', clientId: 'k', isUserFixed: true }, 30);
+  await spend(tenant, { user: 'jane' }, 40);
+  await spend(tenant, {}, 35);
+  await reserve(tenant, { user: 'john', clientId: 'k', isUserFixed: true }, 20);
+  const { use } = (await send(tenant, 'GET', '/tokens')).body;
+  expect(use).toEqual({
+    since: new Date().toISOString().slice(0, 10),
+    users: [
+      { user: 'john', spentTokens: 30, reservedTokens: 20 },
+      { user: 'jane', spentTokens: 40, reservedTokens: 0 },
+      { user: '', spentTokens: 35, reservedTokens: 0 },
+    ],
+  });
+  const { users } = (await send(tenant, 'GET', '/usd')).body.use;
+  const token = await server.token(tenant, { scope: 'usage.usage_read' });
+  const costs = await (await server.call(`/usage/${tenant}/costs?by=user`, { token })).json();
+  const spentOf = (name: string | null) => users.find(({ user }: { user: string }) => user === (name ?? ''))?.spentUsd;
+  expect(costs).toHaveLength(3);
+  for (const { name, costUsd } of costs) expect([name, spentOf(name)]).toEqual([name, costUsd]);
+  expect(await wrongSums(server.database.pool, tenant)).toEqual([]);
+
+  for (let n = 0; n < 105; n += 1) await spend(tenant, { user: `u${n}` }, 50 + n);
+  const most = (await send(tenant, 'GET', '/tokens')).body.use.users;
+  expect(most).toHaveLength(100);
+  expect([most[0].user, most[99].user]).toEqual(['u104', 'u5']);
+});
+
+test('users that requests name do not displace those of keys: a key on a full day counts in a row of its own', async () => {
+  const tenant = await newTenant(server);
+  await spend(tenant, { user: 'first' }, 1);
+  await sumCalls(server.database.db, tenant);
+  await server.database.pool.query(
+    `insert into call_sum (tenant, by, day, name, calls, uncosted, input, output, cost)
+       select tenant, 'user', day, 'flood ' || n, 1, 0, 0, 1, 0 from call_sum, generate_series(1, 999) as n
+         where tenant = $1 and by = 'all'`,
+    [tenant],
+  );
+  await make(tenant, { id: 'b', user: '*', period: 'day', limitTokens: 100 });
+  const jane = { user: 'jane', clientId: 'k', isUserFixed: true };
+  await spend(tenant, jane, 60);
+  await spend(tenant, { user: 'a stranger' }, 500);
+  await spend(tenant, { user: 'jane' }, 500);
+  expect(await reserve(tenant, jane, 41)).toContain('which has 40 tokens left');
+  const { rows } = await server.database.pool.query(
+    `select by, name, output from call_sum where tenant = $1 and by like '%user' and name !~ 'flood|first' order by by`,
+    [tenant],
+  );
+  expect(rows).toEqual([
+    { by: 'key user', name: 'jane', output: 60 },
+    { by: 'other user', name: '', output: 1_060 },
+  ]);
 });
 
 test('a model without a sum of its own on a day counts with all that have none, rather too much than too little', async () => {
@@ -406,6 +494,43 @@ test('each threshold of a period sends one e-mail, also for the period before an
   await spend(tenant, { at: Date.now() - day }, 1);
   await budgetAlerts.look(tenant);
   expect(await mails()).toEqual(subjects.toSpliced(1, 0, subjects[0] ?? ''));
+});
+
+test('a budget of each user sends one e-mail for each threshold and user that keys fix, and no more than a period can have', async () => {
+  const tenant = await newTenant(server);
+  const { budgetAlerts, configuration } = server.context;
+  const { pool } = server.database;
+  const address = { value: 'ops@example.com', json: '"ops@example.com"', size: { bytes: 17, values: 1, levels: 0 } };
+  await configuration.create(author(tenant), [{ key: 'notificationEmail', ...address }]);
+  await make(tenant, { id: 'b', user: '*', period: 'day', limitTokens: 100, alerts: [50, 80] });
+  const mails = async () => {
+    const { rows } = await pool.query<{ of: string }>(
+      `select substring(subject from '[0-9]+ %') || substring(content from ': *\n(.*) spent') as of
+         from mail where tenant = $1 order by 1`,
+      [tenant],
+    );
+    return rows.map(({ of }) => of);
+  };
+  const ofKey = (user: string) => ({ user, clientId: user, isUserFixed: true });
+  await spend(tenant, { user: 'named' }, 90);
+  await spend(tenant, {}, 90);
+  await spend(tenant, ofKey('jane'), 85);
+  await spend(tenant, ofKey('john'), 50);
+  await spend(tenant, ofKey('jill'), 49);
+  await Promise.all([budgetAlerts.look(tenant), budgetAlerts.look(tenant)]);
+  const first = ['50 %the user jane', '50 %the user john', '80 %the user jane'];
+  expect(await mails()).toEqual(first);
+  await pool.query(
+    `insert into budget_alert (tenant, budget, first, threshold, name)
+       select tenant, budget, first, 1, 'u' || n from budget_alert, generate_series(1, 996) as n
+         where tenant = $1 and threshold = 80`,
+    [tenant],
+  );
+  await spend(tenant, ofKey('jill'), 31);
+  await budgetAlerts.look(tenant);
+  expect(await mails()).toHaveLength(4);
+  const { rows } = await pool.query('select count(*)::integer as noted from budget_alert where tenant = $1', [tenant]);
+  expect(rows).toEqual([{ noted: 1_000 }]);
 });
 
 test('a budget may have a name, which its changes show too; written without one, it has none', async () => {

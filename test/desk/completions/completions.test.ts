@@ -155,3 +155,20 @@ test('429 hands on Retry-After', async () => {
   const response = await postCompletion(server, tenant);
   expect(response.headers.get('retry-after')).toBe('23');
 });
+
+test('the record of a call has the end user of the header annals-user', async () => {
+  const tenant = await newTenant(server);
+  const token = await server.token(tenant);
+  const ask = (path: string, user: string) =>
+    server.call(`/ai-service/${tenant}/${path}`, {
+      token,
+      json: { messages: [{ role: 'USER', content: 'Hello' }] },
+      headers: { 'annals-user': user },
+    });
+  expect((await ask('completions', 'jane')).status).toBe(200);
+  expect(await (await ask('completions-stream', 'john')).text()).toContain('event: done');
+  const refused = await ask('completions', 'x'.repeat(201));
+  expect([refused.status, await refused.json()]).toMatchObject([400, { details: [{ field: 'annals-user' }] }]);
+  const calls = await (await server.call(`/usage/${tenant}/calls?sort=_id`, { token })).json();
+  expect(calls.map(({ user }: { user: string }) => user)).toEqual(['jane', 'john']);
+});

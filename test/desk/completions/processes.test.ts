@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeEach, expect, test } from 'vitest';
+import { createKey } from '../../../src/access/keys/key-store.ts';
 import { createClient } from '../../../src/access/oauth/clients.ts';
 import { Quota, quotaLimits } from '../../../src/desk/completions/quota.ts';
 import { defaultTimes } from '../../../src/desk/completions/service.ts';
@@ -90,23 +91,32 @@ test('from several processes the quota is used up to its last token, and never b
   );
 });
 
-test('with processes killed under way, and streams left at random bytes, neither it nor a budget is passed, and what was in flight is charged in full and recorded', {
+test('with processes killed under way, and streams left at random bytes, neither it nor a budget of all, of a user or of each user is passed, and what was in flight is charged in full and recorded', {
   // With a whole quota, calls wait for what dead processes have reserved until their leases end.
   timeout: wholeQuota ? 900_000 : 300_000,
 }, async () => {
   const { tenant, token } = await newTenant('killed');
   // Less than what is left of the quota, so that calls meet the budget first.
+  const limit = wholeQuota ? 3_000_000 : 20_000;
   await database.pool.query(
     `insert into budget (tenant, id, version, document, fields, by, name, period, limit_tokens)
-       values ($1, 'b', 1, '{}', '{}', 'all', '', 'lifetime', $2)`,
-    [tenant, wholeQuota ? 3_000_000 : 20_000],
+       values ($1, 'b', 1, '{}', '{}', 'all', '', 'lifetime', $2),
+              ($1, 'jane', 1, '{}', '{}', 'user', 'jane', 'lifetime', $2 * 0.35),
+              ($1, 'each', 1, '{}', '{}', 'each user', '', 'lifetime', $2 * 0.4)`,
+    [tenant, limit],
+  );
+  const scopes = ['ai.completion_manage'];
+  const keys = await Promise.all(
+    ['jane', 'john'].map(async (user) => (await createKey(database.db, { tenant, scopes, user })).key),
   );
   const over = new AbortController();
   const kills = killNowAndThen(over.signal);
   const leasesEnd = wholeQuota ? Promise.resolve() : letLeasesEnd(over.signal);
   const statuses = await inParallel(async () => {
-    const call = random.below(2) === 0 ? complete : stream;
-    return await call(await services.next(), tenant, token).catch(() => 0);
+    const key = keys[random.below(3)];
+    // OpenAI's operations alone take keys.
+    const call = key === undefined && random.below(2) === 0 ? complete : stream;
+    return await call(await services.next(), tenant, key ?? token).catch(() => 0);
   });
   over.abort();
   const killed = await kills;
@@ -183,7 +193,7 @@ async function stream(baseUrl: string, tenant: string, token: string): Promise<n
   if (leaves === 0) setTimeout(() => gone.abort(), random.below(40));
   let bytes = leaves === 3 ? Number.POSITIVE_INFINITY : random.below(1_500);
   const { signal } = gone;
-  const isOpenai = random.below(2) === 0;
+  const isOpenai = token.startsWith('annals_') || random.below(2) === 0;
   const openai = { model: 'gpt-5.4-mini', stream: true, stream_options: { include_usage: true } };
   let text = '';
   try {

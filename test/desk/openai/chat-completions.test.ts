@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import OpenAI from 'openai';
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { createKey } from '../../../src/access/keys/key-store.ts';
 import { openaiLimits } from '../../../src/desk/openai/limits.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
@@ -628,4 +628,116 @@ test('a key with models calls these alone, and lists no others', async () => {
   expect(openai.vendor.requests).toEqual([]);
   // The tenant's other callers have all of them.
   expect((await client.chat.completions.create({ model: second, messages: [user] })).choices).toHaveLength(1);
+});
+
+describe('the end user of a call', () => {
+  const responseOf = (path: string, bearer: string, headers: Record<string, string>, body: object) =>
+    fetch(`${openai.server.baseUrl}/openai/${tenant}/v1/${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+    });
+  const inputs = { 'chat/completions': { messages: [user] }, responses: { input: 'x' } } as const;
+  /** Node writes a byte for each character of a header. */
+  const bytes = (text: string) => Buffer.from(text).toString('latin1');
+
+  async function userOf(model: string): Promise<unknown> {
+    const token = await openai.server.token(tenant);
+    const response = await openai.server.call(`/usage/${tenant}/calls?q=model:"${model}"`, { token });
+    const calls = (await response.json()) as { user?: string }[];
+    expect(calls).toHaveLength(1);
+    return calls[0]?.user ?? null;
+  }
+
+  test.each([
+    ['the header', { 'annals-user': 'jane' }, {}, 'jane'],
+    ['the body', {}, { user: 'jane' }, 'jane'],
+    ['the header before the body', { 'annals-user': 'jane' }, { user: 'john' }, 'jane'],
+    ['200 characters of UTF-8', { 'annals-user': bytes('ü'.repeat(200)) }, {}, 'ü'.repeat(200)],
+    ['nobody by empty texts', { 'annals-user': '' }, { user: '' }, null],
+  ])('is %s', async (_, headers, body, recorded) => {
+    const token = await openai.server.token(tenant);
+    for (const [path, input] of Object.entries(inputs)) {
+      const model = `m-${randomUUID()}`;
+      openai.vendor.behave({ kind: 'answer', usage: { input: 1, output: 1 } });
+      const response = await responseOf(path, token, headers, { model: `openai/${model}`, ...input, ...body });
+      expect([response.status, await response.text()]).toEqual([200, expect.any(String)]);
+      expect(await userOf(model)).toBe(recorded);
+    }
+  });
+
+  test.each([
+    ['201 characters', 'x'.repeat(201), 'must have at most 200 characters'],
+    ['no UTF-8', 'a\u00ff', 'must be UTF-8'],
+  ])('is 400 with a header of %s', async (_, header, message) => {
+    const token = await openai.server.token(tenant);
+    const body = { model: 'openai/refused', messages: [user] };
+    const response = await responseOf('chat/completions', token, { 'annals-user': header }, body);
+    expect([response.status, await response.json()]).toMatchObject([
+      400,
+      { error: { param: 'annals-user', message: expect.stringContaining(message) } },
+    ]);
+  });
+
+  test('is that of the key, where it has one: a call that names another is 403, and one that names none has it', async () => {
+    const made = { tenant, scopes: ['ai.completion_manage'], user: 'jürgen' };
+    const { key } = await createKey(openai.server.database.db, made);
+    for (const [path, input] of Object.entries(inputs)) {
+      for (const [headers, body, field] of [
+        [{ 'annals-user': 'jane' }, {}, 'annals-user'],
+        [{}, { user: 'jane' }, 'user'],
+        [{ 'annals-user': bytes('jürgen') }, { user: 'jane' }, 'user'],
+        [{ 'annals-user': 'jane' }, { user: 'jürgen' }, 'annals-user'],
+      ] as const) {
+        const response = await responseOf(path, key, headers as Record<string, string>, {
+          model: 'openai/refused',
+          ...input,
+          ...body,
+        });
+        expect([response.status, await response.json()]).toMatchObject([
+          403,
+          {
+            error: {
+              param: field,
+              code: 'insufficient_permissions',
+              message: expect.stringContaining('must be left out, or be "jürgen"'),
+            },
+          },
+        ]);
+      }
+      for (const [headers, body] of [
+        [{}, {}],
+        [{ 'annals-user': bytes('jürgen') }, { user: 'jürgen' }],
+      ] as const) {
+        const model = `m-${randomUUID()}`;
+        openai.vendor.behave({ kind: 'answer', usage: { input: 1, output: 1 } });
+        const asked = { model: `openai/${model}`, ...input, ...body };
+        expect((await responseOf(path, key, headers as Record<string, string>, asked)).status).toBe(200);
+        expect(await userOf(model)).toBe('jürgen');
+      }
+    }
+  });
+
+  test('of a key is limited by its budget, and what requests say of it is not', async () => {
+    const limited = `limited${randomUUID().replaceAll('-', '')}`;
+    await openai.tenantWithKeys(limited);
+    const manage = await openai.server.token(limited, { scope: 'usage.budget_manage' });
+    const budget = { period: 'day', limitTokens: 6_000, user: '*' };
+    expect((await openai.server.call(`/usage/${limited}/budgets`, { token: manage, json: budget })).status).toBe(201);
+    const made = { tenant: limited, scopes: ['ai.completion_manage'], user: 'jane' };
+    const { key } = await createKey(openai.server.database.db, made);
+    const token = await openai.server.token(limited);
+    openai.vendor.behave({ kind: 'answer', usage: { input: 1_000, output: 4_000 } });
+    const statusOf = async (bearer: string, cap: number) =>
+      (
+        await openai.server.call(`/openai/${limited}/v1/chat/completions`, {
+          token: bearer,
+          json: { model: 'openai/x', messages: [user], user: 'jane', max_tokens: cap },
+        })
+      ).status;
+    expect(await statusOf(key, 4_000)).toBe(200);
+    expect(await statusOf(key, 4_000)).toBe(429);
+    expect(await statusOf(token, 4_000)).toBe(200);
+    expect(await statusOf(key, 10)).toBe(429);
+  });
 });

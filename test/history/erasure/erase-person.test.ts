@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { createKey } from '../../../src/access/keys/key-store.ts';
 import { forgetAll } from '../../../src/core/forgetting.ts';
 import { createSealer } from '../../../src/core/sealing.ts';
 import { type EraseOptions, eraseSubject, findSubject } from '../../../src/history/erasure/erase.ts';
@@ -20,6 +21,7 @@ import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
+import { callStart, endedCall } from '../../support/server/calls.ts';
 import { annals } from '../../support/server/command.ts';
 import { changeOf } from '../../support/server/history.ts';
 import { startTestServer } from '../../support/server/server.ts';
@@ -157,6 +159,29 @@ describe('a person by an id', () => {
     expect(await shown('actorId:u-17')).toEqual([]);
     expect(await dump()).not.toContain('u-17');
     expect(await eraseSubject(options(byId('u-17')))).toMatchObject({ erasure: undefined, entries: 0 });
+  });
+
+  test('a person who is an end user is erased from keys, calls, sums, budgets and their alerts', async () => {
+    await record([jane]);
+    const path = `/usage/${tenant}/budgets/b`;
+    const json = { user: 'u-17', period: 'lifetime', limitTokens: 100 };
+    expect((await server.call(path, { token, method: 'PUT', json })).status).toBe(201);
+    await createKey(db, { tenant, scopes: ['ai.completion_manage'], user: 'u-17' });
+    const { quota } = server.context.completions;
+    const call = callStart({ token: 'own', user: 'u-17', isUserFixed: true });
+    await quota.record(tenant, call, endedCall({ inputTokens: 0, outputTokens: 60 }));
+    await server.context.budgetAlerts.look(tenant);
+    await pool.query(
+      "insert into budget_alert (tenant, budget, first, threshold, name) values ($1, 'b', 0, 50, 'u-17')",
+      [tenant],
+    );
+    const before = await dump();
+    for (const table of ['access_key', 'budget', 'budget_alert', 'call_record', 'call_sum'])
+      expect(before).toMatch(new RegExp(`^${table} .*u-17`, 'm'));
+    expect((await eraseSubject(options(byId('u-17')))).rows).toMatchObject({ call_sum: 2, budget: 1, access_key: 1 });
+    expect(await dump()).not.toContain('u-17');
+    const budget = (await (await server.call(path, { token })).json()) as { user: string; use: object };
+    expect(budget).toMatchObject({ user: erased, use: { spentTokens: 60 } });
   });
 
   test('a renamed person loses both names, and stays one', async () => {

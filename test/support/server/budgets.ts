@@ -33,16 +33,19 @@ export function randomBudget(random: Random, other?: { limitTokens: number }): B
     { client: `c${random.below(3)}` },
     { agent: `a${random.below(3)}` },
     { model: `m${random.below(3)}` },
+    { user: `u${random.below(3)}` },
+    { user: '*' },
   ];
   const period = (['day', 'month', 'lifetime'] as const)[random.below(3)] ?? 'day';
   const tokens = 2_000 + random.below(60_000);
   const limit = random.below(2) === 0 ? { limitTokens: tokens } : { limitUsd: (tokens * 3e-9).toFixed(12) };
-  return { ...of[random.below(4)], period, ...(other ?? limit) };
+  return { ...of[random.below(of.length)], period, ...(other ?? limit) };
 }
 
 /** Makes a random call: it reserves, leaves and ends in any way. Returns its outcome. */
 export async function makeRandomCall(quota: Quota, tenant: string, random: Random): Promise<string> {
   const pick = (letter: string) => `${letter}${random.below(3)}`;
+  const user = random.below(4) === 0 ? undefined : pick('u');
   const call: CallStart = callStart({
     token: random.below(4) === 0 ? 'shared' : 'own',
     // Today and yesterday, which may be of two months.
@@ -51,6 +54,9 @@ export async function makeRandomCall(quota: Quota, tenant: string, random: Rando
     ...(random.below(3) === 0 && { makerId: pick('c') }),
     ...(random.below(2) === 0 && { agentId: pick('a') }),
     model: pick('m'),
+    user,
+    // Of a key of the user.
+    ...(user !== undefined && random.below(3) > 0 && { clientId: `key-${user}`, isUserFixed: true }),
     price: priceOfBudgets,
   });
   const input = 1 + random.below(300);
@@ -97,9 +103,11 @@ export async function overspent(pool: pg.Pool, tenant: string): Promise<unknown[
        from budget b
        join call_record r on r.tenant = b.tenant and case b.by when 'client' then b.name in (r.client, r.maker)
                                                               when 'agent' then b.name = r.agent
-                                                              when 'model' then b.name = r.model else true end
+                                                              when 'model' then b.name = r.model
+                                                              when 'user' then b.name = r.end_user and r.user_fixed
+                                                              when 'each user' then r.user_fixed else true end
        where b.tenant = $1
-       group by b.tenant, b.id, 2
+       group by b.tenant, b.id, 2, case b.by when 'each user' then r.end_user end
        having sum(r.cost) > b.limit_cost or sum(r.input_tokens + r.output_tokens) > b.limit_tokens`,
     [tenant],
   );
