@@ -16,7 +16,7 @@ import { CheckField, SelectField, TextField } from '../components/forms.tsx';
 import { Dialog } from '../components/overlays.tsx';
 
 /** A client or a key, as its list shows it. */
-export type Credential = ClientItem & Pick<KeyItem, 'models' | 'rate'>;
+export type Credential = ClientItem & Pick<KeyItem, 'models' | 'rate' | 'user'>;
 export type CredentialKind = 'client' | 'key';
 /** What is shown once. */
 export type Secret = Pick<ClientWithSecret, 'id' | 'clientSecret'> | Pick<KeyWithSecret, 'key'>;
@@ -78,9 +78,12 @@ interface MakeDialogProps {
 /** Makes a client or a key within the rights of the session. */
 export function MakeDialog({ kind, onMade, onSecret, onClose }: MakeDialogProps) {
   const [draft, setDraft] = useState<Draft>({ ...nothing, days: defaultDays[session.value?.by ?? 'secret'] });
+  const [writtenUser, setUser] = useState('');
   const make = async () => {
     const name = draft.name.trim();
-    const made = { ...rightsOf(draft), scopes: draft.scopes, ...(name !== '' && { name }) };
+    const user = writtenUser.trim();
+    const named = { ...(name !== '' && { name }), ...(user !== '' && { user }) };
+    const made = { ...rightsOf(draft), scopes: draft.scopes, ...named };
     const secret =
       kind === 'client' ? await annals().clients.create(made as NewClient) : await annals().keys.create(made as NewKey);
     onMade();
@@ -102,6 +105,15 @@ export function MakeDialog({ kind, onMade, onSecret, onClose }: MakeDialogProps)
         onText={(name) => setDraft({ ...draft, name })}
       />
       <RightsFields kind={kind} draft={draft} scopes={ownScopes(kind)} onChange={setDraft} />
+      {kind === 'key' ? (
+        <TextField
+          kind="name"
+          label="User"
+          hint="For ai.completion_manage: whom all its calls are for, as budgets of users count. Left empty: whom a call names."
+          value={writtenUser}
+          onText={setUser}
+        />
+      ) : undefined}
     </Dialog>
   );
 }

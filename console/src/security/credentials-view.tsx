@@ -178,11 +178,12 @@ function Texts({ texts }: { readonly texts: readonly string[] }) {
   );
 }
 
-/** What a key may call, and how often. */
-function callsOf({ scopes = [], models, rate }: Credential): string[] {
+/** What a key may call, for whom, and how often. */
+function callsOf({ scopes = [], models, rate, user }: Credential): string[] {
   const calls = scopes.includes('ai.completion_manage');
   return [
     ...(models ?? (calls ? ['all models'] : ['no models'])),
+    ...(user === undefined ? [] : [`for the user ${user}`]),
     ...(rate === undefined ? [] : [`${counted(rate, 'request')} a second`]),
   ];
 }

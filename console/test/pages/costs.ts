@@ -78,6 +78,45 @@ export function costTests(the: () => ConsoleUnderTest): void {
     await page.getByText('of 2,000,000').waitFor();
     expect(await sidewaysRoom(page)).toBe(0);
     await checkAccessibility(page);
+    // Of each user, whom it names with what they used.
+    await page.getByRole('button', { name: 'New budget' }).first().click();
+    await dialog.getByLabel('Id').fill('each');
+    await dialog.getByLabel('What counts').selectOption('user');
+    await dialog.getByLabel('Limit').fill('1');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.getByText('Name the user.').waitFor();
+    await dialog.getByLabel('What counts').selectOption('each user');
+    await dialog.getByText('Keys of a user are limited.').waitFor();
+    await checkAccessibility(page, 'dialog');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    const each = page.getByRole('row', { name: /each Each user/ });
+    await each.waitFor();
+    await each.getByRole('button', { name: 'Edit each' }).click();
+    await expect.poll(() => dialog.getByLabel('What counts').inputValue()).toBe('each user');
+    await page.keyboard.press('Escape');
+    const { vendor } = the();
+    vendor.behave({ kind: 'answer', usage });
+    const call = await caller(the());
+    for (const user of ['ann', 'bob', 'cy', 'dee'])
+      await call('POST', '/openai/demo/v1/chat/completions', {
+        model: 'gpt-5.4-mini',
+        messages: [{ role: 'user', content: 'Hello' }],
+        max_tokens: 200,
+        user,
+      });
+    vendor.behave({ kind: 'answer' });
+    await page.reload();
+    await each.getByText('ann', { exact: true }).waitFor();
+    expect(await each.getByRole('progressbar').count()).toBe(3);
+    expect(await sidewaysRoom(page)).toBe(0);
+    await checkAccessibility(page);
+    await each.getByRole('link', { name: 'Costs of more users' }).click();
+    await page.getByRole('link', { name: 'Set a budget for bob' }).click();
+    await expect.poll(() => dialog.getByLabel('Which user').inputValue()).toBe('bob');
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Delete each' }).click();
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await each.waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Delete All of us' }).click();
     await dialog.getByRole('button', { name: 'Delete' }).click();
     await page.getByText('There is no budget yet').waitFor();

@@ -89,7 +89,14 @@ export function credentialTests(the: () => ConsoleUnderTest): void {
       .getByText(/cannot have ai.completion_manage/)
       .first()
       .waitFor();
-    await dialog.getByLabel('ai.completion_manage').uncheck();
+    await dialog.getByLabel('Shown of actors').selectOption('');
+    await dialog.getByLabel('User', { exact: true }).fill('jane');
+    await dialog.getByRole('button', { name: 'Make' }).click();
+    await dialog.getByText('is shown this once').waitFor();
+    await dialog.getByRole('button', { name: 'Done' }).click();
+    await page.getByRole('row', { name: /for the user jane/ }).waitFor();
+    await page.getByRole('button', { name: 'New key' }).first().click();
+    await dialog.getByLabel('Shown of actors').selectOption('all');
     await dialog.getByLabel('changelog.changelog_read').check();
     await dialog.getByLabel('Requests a second').fill('5');
     await checkAccessibility(page, 'dialog');
@@ -97,7 +104,7 @@ export function credentialTests(the: () => ConsoleUnderTest): void {
     await dialog.getByText('is shown only once').waitFor();
     expect(await secretOf(page)).toMatch(/^annals_[0-9A-Za-z]{16}_[0-9A-Za-z]{49}$/);
     await dialog.getByRole('button', { name: 'Done' }).click();
-    const row = page.getByRole('row', { name: /annals_/ });
+    const row = page.getByRole('row', { name: /annals_.*with the ids of actors/ });
     await row.getByText('with the ids of actors').waitFor();
     await row.getByText('never').waitFor();
     await row.getByRole('button', { name: /^Narrow/ }).click();

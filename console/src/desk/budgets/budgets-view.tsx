@@ -10,7 +10,7 @@ import { ConfirmButton, Dialog } from '../../components/overlays.tsx';
 import { Progress } from '../../components/states.tsx';
 import { Name } from '../../components/text.tsx';
 import { ListPage, useList } from '../../lists/list-page.tsx';
-import { place, setParameters } from '../../router/router.tsx';
+import { Link, place, setParameters } from '../../router/router.tsx';
 import '../costs/costs.css';
 
 const periods = { day: 'Each day', month: 'Each month', lifetime: 'Forever' } as const;
@@ -25,7 +25,7 @@ export function BudgetsView() {
   const [edited, setEdited] = useState<Budget | BudgetDraft | undefined>(() => draftOfPlace(place.value.parameters));
   const close = () => {
     setEdited(undefined);
-    setParameters({ client: undefined, agent: undefined, model: undefined }, { replace: true });
+    setParameters({ client: undefined, agent: undefined, model: undefined, user: undefined }, { replace: true });
   };
   return (
     <ListPage
@@ -109,13 +109,14 @@ function nameOf({ id, name }: Budget): string {
   return name ?? id;
 }
 
-function Counted({ budget: { client, agent, model } }: { readonly budget: Budget }) {
-  const name = client ?? model;
+function Counted({ budget: { client, agent, model, user } }: { readonly budget: Budget }) {
+  const name = client ?? model ?? user;
   if (agent === undefined && name === undefined) return <>All calls</>;
+  if (user === eachUser) return <>Each user</>;
+  const kind = client !== undefined ? 'Client' : agent !== undefined ? 'Agent' : model !== undefined ? 'Model' : 'User';
   return (
     <>
-      {client !== undefined ? 'Client' : agent !== undefined ? 'Agent' : 'Model'}{' '}
-      {name === undefined ? <AgentName id={agent ?? ''} /> : <Name text={name} />}
+      {kind} {name === undefined ? <AgentName id={agent ?? ''} /> : <Name text={name} />}
     </>
   );
 }
@@ -128,16 +129,48 @@ function Used({ budget }: { readonly budget: Budget }) {
   const text = limitUsd === undefined ? countText : dollarsText;
   const use = read.value?.use;
   if (use === undefined) return <>of {text(limit)}</>;
+  if (use.users === undefined) return <UseBar budget={budget} since={use.since} use={use} />;
+  if (use.users.length === 0) return <>nothing of {text(limit)} each</>;
+  return (
+    <>
+      {use.users.slice(0, shownUsers).map((of) => (
+        <UseBar key={of.user} budget={budget} since={use.since} use={of} />
+      ))}
+      {use.users.length > shownUsers && (
+        <Link to={{ path: 'desk/costs', parameters: { by: 'user' } }}>Costs of more users</Link>
+      )}
+    </>
+  );
+}
+
+/** Users of a budget of each user, those with the most use. */
+const shownUsers = 3;
+
+type BudgetUse = NonNullable<Budget['use']>;
+type UserUse = NonNullable<BudgetUse['users']>[number];
+
+interface UseBarProps {
+  readonly budget: Budget;
+  readonly since: string;
+  readonly use: Omit<BudgetUse, 'since'> & Partial<UserUse>;
+}
+
+function UseBar({ budget, since, use }: UseBarProps) {
+  const { limitUsd, limitTokens } = budget;
+  const limit = Number(limitUsd ?? limitTokens);
+  const text = limitUsd === undefined ? countText : dollarsText;
+  const user = use.user === '' ? 'without a user' : use.user;
   const spent = Number(use.spentUsd ?? use.spentTokens);
   const reserved = Number(use.reservedUsd ?? use.reservedTokens);
   const share = limit === 0 ? 1 : Math.min(1, (spent + reserved) / limit);
   return (
-    <div class={`quota-bar${share >= 0.9 ? ' near' : ''}`} title={`since ${use.since}`}>
+    <div class={`quota-bar${share >= 0.9 ? ' near' : ''}`} title={`since ${since}`}>
+      {user === undefined ? undefined : <Name as="p" text={user} class="cell-cut" />}
       <p class="number">
         {text(spent)} of {text(limit)}
         {reserved === 0 ? '' : `, ${text(reserved)} reserved`}
       </p>
-      <Progress share={share} label={`Used of the budget ${nameOf(budget)}`} />
+      <Progress share={share} label={`Used of the budget ${nameOf(budget)}${user === undefined ? '' : `: ${user}`}`} />
     </div>
   );
 }
@@ -147,12 +180,18 @@ const selectors = [
   ['client', 'Calls of a client or key'],
   ['agent', 'Calls of an agent'],
   ['model', 'Calls of a model'],
+  ['user', 'Calls of an end user'],
+  ['each user', 'Calls of each end user'],
 ] as const;
+/** The user of a budget of each user. */
+const eachUser = '*';
 const hints = {
   client: 'Its id. Calls of the keys that it made count, too.',
   agent: 'Its id.',
   model: 'As the page Calls names it.',
+  user: 'As the page Calls names them.',
 } as const;
+const ofUsers = 'Keys of a user are limited. Calls of other programs that name a user count, and are never refused.';
 
 interface BudgetDialogProps {
   /** Undefined: a new one. */
@@ -196,8 +235,13 @@ function BudgetDialog({ budget, draft: first, onSaved, onClose }: BudgetDialogPr
         <TextField kind="code" label="Id" hint="Left empty: a random one." {...text('id')} />
       ) : undefined}
       <TextField kind="name" label="Name" hint="Shown instead of the id. It may be left empty." {...text('title')} />
-      <SelectField label="What counts" choices={selectors} {...choice('by')} />
-      {draft.by === 'all' ? undefined : (
+      <SelectField
+        label="What counts"
+        hint={draft.by === 'user' || draft.by === 'each user' ? ofUsers : undefined}
+        choices={selectors}
+        {...choice('by')}
+      />
+      {draft.by === 'all' || draft.by === 'each user' ? undefined : (
         <TextField kind="code" label={`Which ${draft.by}`} hint={hints[draft.by]} {...text('name')} />
       )}
       <SelectField
@@ -235,7 +279,7 @@ interface BudgetDraft {
   readonly id: string;
   readonly title: string;
   readonly by: (typeof selectors)[number][0];
-  /** Of the client, the agent or the model. */
+  /** Of the client, the agent, the model or the user. */
   readonly name: string;
   readonly period: Budget['period'];
   readonly unit: 'usd' | 'tokens';
@@ -256,17 +300,18 @@ const newDraft: BudgetDraft = {
 
 /** The new budget that an address names, as the page of costs leads to it; undefined: it names none. */
 function draftOfPlace(parameters: URLSearchParams): BudgetDraft | undefined {
-  const by = (['client', 'agent', 'model'] as const).find((name) => parameters.has(name));
+  const by = (['client', 'agent', 'model', 'user'] as const).find((name) => parameters.has(name));
   return by === undefined ? undefined : { ...newDraft, by, name: parameters.get(by) ?? '' };
 }
 
 function draftOf(budget: Budget): BudgetDraft {
-  const by = (['client', 'agent', 'model'] as const).find((name) => budget[name] !== undefined) ?? 'all';
+  const named = (['client', 'agent', 'model', 'user'] as const).find((name) => budget[name] !== undefined);
+  const by = budget.user === eachUser ? 'each user' : (named ?? 'all');
   return {
     id: budget.id,
     title: budget.name ?? '',
     by,
-    name: by === 'all' ? '' : (budget[by] ?? ''),
+    name: by === 'all' || by === 'each user' ? '' : (budget[by] ?? ''),
     period: budget.period,
     unit: budget.limitUsd === undefined ? 'tokens' : 'usd',
     limit: budget.limitUsd ?? String(budget.limitTokens),
@@ -280,7 +325,7 @@ function inputOf({ title, by, name, period, unit, limit, alerts }: BudgetDraft):
   const thresholds = alerts.split(/[,\s]+/).filter((text) => text !== '');
   return {
     ...(title.trim() !== '' && { name: title.trim() }),
-    ...(by !== 'all' && { [by]: name.trim() }),
+    ...(by === 'each user' ? { user: eachUser } : by !== 'all' && { [by]: name.trim() }),
     period,
     ...(unit === 'usd' ? { limitUsd: written } : { limitTokens: Number(written) }),
     alerts: thresholds.map(Number),
@@ -296,7 +341,7 @@ interface DraftFaults {
 function faultsOf({ by, name, unit, limit, alerts }: BudgetDraft): DraftFaults {
   const form = unit === 'usd' ? /^(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,12})?$/ : /^[0-9]{1,13}$/;
   return {
-    ...(by !== 'all' && name.trim() === '' && { name: `Name the ${by}.` }),
+    ...(by !== 'all' && by !== 'each user' && name.trim() === '' && { name: `Name the ${by}.` }),
     ...(!form.test(limit.trim()) && {
       limit: unit === 'usd' ? 'US dollars, such as 50 or 0.25.' : 'A whole number of tokens.',
     }),

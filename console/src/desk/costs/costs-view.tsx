@@ -100,7 +100,7 @@ function Shown({ seen }: { readonly seen: Seen }) {
         columns={[
           { label: words[by], cell: (item) => <CostName seen={seen} item={item} /> },
           ...amounts.map(([label, text]) => ({ label, class: 'amount', cell: text, sum: () => text(total) })),
-          ...(by !== 'user' && allows('usage.budget_manage')
+          ...(allows('usage.budget_manage')
             ? [{ label: 'Actions', cell: (item: CostsOf) => <BudgetLink by={by} name={item.name} /> }]
             : []),
         ]}
@@ -117,9 +117,9 @@ const amounts: readonly (readonly [label: string, text: (of: Seen['total']) => C
   ['Cost unknown', ({ callsWithoutCost }) => (callsWithoutCost === 0 ? '' : counted(callsWithoutCost, 'call'))],
 ];
 
-/** Leads to a new budget of what a row counts, if the row has a name. */
-function BudgetLink({ by, name }: { readonly by: Exclude<SeenBy, 'user'>; readonly name: string | null }) {
-  if (name === null) return null;
+/** Leads to a new budget of what a row counts, if the row has a name. A budget of the user `*` is one of each user. */
+function BudgetLink({ by, name }: { readonly by: SeenBy; readonly name: string | null }) {
+  if (name === null || (by === 'user' && name === '*')) return null;
   return (
     <Link to={{ path: 'desk/budgets', parameters: { [by]: name } }} aria-label={`Set a budget for ${name}`}>
       Set a budget
