@@ -58,6 +58,7 @@ function dropRepeated(tape: JsonTape, object: number): number {
     const name = decodedString(tape, key);
     const former = last.get(name);
     if (former !== undefined) {
+      if (tape.repeatedKey === -1) tape.repeatedKey = former;
       // The bytes of its key, the colon, its value and the comma after it.
       dropped += cellAt(cells, former + sizeCell) + cellAt(cells, former + cellsOfNode + sizeCell) + 2;
     }

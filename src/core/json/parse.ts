@@ -58,6 +58,7 @@ export function parseOnTape(tape: JsonTape, bytes: Buffer, from: number, to: num
   tape.bytes = bytes;
   tape.ascii = undefined;
   tape.unequal = undefined;
+  tape.repeatedKey = -1;
   let cells = tape.cells;
   let free = 0;
   let position = from;

@@ -10,6 +10,8 @@ export class JsonTape {
   cells: Int32Array = new Int32Array(1024 * cellsOfNode);
   /** First bytes of scalars that equal no other value: a mask stands there, and the values that it hides differ. */
   unequal: ReadonlySet<number> | undefined;
+  /** A key that comes again later in its object; -1 without one. */
+  repeatedKey = -1;
 
   /** Grows the tape to at least `length` cells. */
   grow(length: number): Int32Array {
