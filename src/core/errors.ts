@@ -49,6 +49,8 @@ export class AnnalsError extends Error {
   readonly headers: Readonly<Record<string, string>>;
   /** For protocols with error codes of their own. */
   readonly code: string | undefined;
+  /** Of a provider's error that is passed on, message included: its own type and code. */
+  readonly passed: { readonly type: string | null; readonly code: string | null } | undefined;
 
   constructor(
     type: ErrorType,
@@ -57,6 +59,7 @@ export class AnnalsError extends Error {
       details?: readonly ErrorDetail[];
       headers?: Readonly<Record<string, string>>;
       code?: string | undefined;
+      passed?: AnnalsError['passed'];
       cause?: unknown;
     } = {},
   ) {
@@ -67,6 +70,7 @@ export class AnnalsError extends Error {
     this.details = options.details ?? [];
     this.headers = options.headers ?? {};
     this.code = options.code;
+    this.passed = options.passed;
   }
 }
 

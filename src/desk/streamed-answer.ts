@@ -38,9 +38,14 @@ export async function streamText(
   const begun = Promise.withResolvers<void>();
   let hasBegun = false;
   const events = new PassThrough();
-  const beat = setInterval(() => events.write(': still at it\n\n'), heartbeat);
+  /** Whether what was written ends with a blank line. Within an event nothing else may be written. */
+  let isBetweenEvents = true;
+  const beat = setInterval(() => {
+    if (isBetweenEvents) events.write(': still at it\n\n');
+  }, heartbeat);
 
   async function write(text: string): Promise<void> {
+    if (text !== '') isBetweenEvents = endsWithBlankLine.test(text);
     if (gone.aborted || events.destroyed || events.write(text)) return;
     await once(events, 'drain', { signal: gone }).catch(() => {});
   }
@@ -71,7 +76,7 @@ export async function streamText(
       events.end(failed(failure));
       return;
     }
-    events.write(failed(failure));
+    if (isBetweenEvents) events.write(failed(failure));
     while (!gone.aborted && (events.readableLength > 0 || cuts.writableLength > 0)) await sleep(cutPause);
     cuts.destroy();
   }
@@ -96,6 +101,9 @@ export async function streamAnswer(
     { ...options, failed: (error) => eventText('error', { ...errorMessageBody(error), ...retryAfterOf(error) }) },
   );
 }
+
+/** A carriage return before a line feed ends no line of its own. */
+const endsWithBlankLine = /(?:\r\n|(?<!\r)\n|\r(?!\n)){2}$/;
 
 export const streamHeaders = { 'cache-control': 'no-store', 'x-accel-buffering': 'no' } as const;
 

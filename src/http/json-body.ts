@@ -31,6 +31,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The operation reads its body itself: compressed, or of other types than JSON. */
     readsAnyBody?: boolean;
+    /** The operation passes its body on, so a byte order mark is refused rather than ignored. */
+    refusesByteOrderMark?: boolean;
   }
 
   interface FastifyRequest {
@@ -40,6 +42,7 @@ declare module 'fastify' {
 }
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true });
+const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
 const largeBodies = new WeakSet<object>();
 
 /**
@@ -91,7 +94,7 @@ const utf8Names: ReadonlySet<string> = new Set(['utf-8', 'utf8']);
 
 /** Keeps the text of a short body. */
 function takeText(request: FastifyRequest, body: Buffer): void {
-  request.bodyText = textOf(body);
+  request.bodyText = textOf(request, body);
   const meter = new JsonMeter(request.bodyText, { maxDepth: maxBodyLevels, maxValues: maxBodyValues });
   meter.read(request.bodyText.length);
   checkMeasure(meter);
@@ -99,7 +102,7 @@ function takeText(request: FastifyRequest, body: Buffer): void {
 
 /** Keeps the text of a long body. Returns the number of its values. */
 async function takeTextInSlices(request: FastifyRequest, body: Buffer | undefined, slice: TimeSlice): Promise<number> {
-  request.bodyText = textOf(body ?? Buffer.alloc(0));
+  request.bodyText = textOf(request, body ?? Buffer.alloc(0));
   const meter = new JsonMeter(request.bodyText, { maxDepth: maxBodyLevels, maxValues: maxBodyValues });
   while (!meter.isDone) {
     meter.read(charactersBetweenPauses);
@@ -116,7 +119,10 @@ function checkMeasure({ values, isTooDeep }: JsonMeasure): void {
   }
 }
 
-function textOf(body: Buffer): string {
+function textOf({ routeOptions }: FastifyRequest, body: Buffer): string {
+  if (routeOptions.config.refusesByteOrderMark === true && body.subarray(0, 3).equals(byteOrderMark)) {
+    throw new UnreadableJson('The request body must not begin with a byte order mark.');
+  }
   try {
     return strictUtf8.decode(body);
   } catch {

@@ -6,9 +6,11 @@ import { TimeSlice } from '../core/fairness/time-slice.ts';
 import type { Adapter } from './adapter.ts';
 import { answerLimits, EventMeter } from './answer-limits.ts';
 import type { StreamReader, WholeResult } from './answer-reader.ts';
-import type { FetchOptions, HttpExchange } from './http-exchange.ts';
+import type { BodyReader, FetchOptions, HttpExchange } from './http-exchange.ts';
 import { parsedAnswer } from './json-placeholders.ts';
 import { parsed } from './members.ts';
+
+type AnswerAdapter = Pick<Adapter, 'answers' | 'usageIn'>;
 
 /** Callbacks for the progress of a stream. */
 interface StreamProgress {
@@ -19,7 +21,7 @@ interface StreamProgress {
 }
 
 /** Reads the events of a vendor's stream and writes those for the provider package. */
-class AnswerStream {
+class AnswerStream implements BodyReader {
   readonly #decoder = new TextDecoder();
   readonly #parser = createParser({ onEvent: (event) => this.#onEvent(event) });
   readonly #reader: StreamReader;
@@ -39,17 +41,14 @@ class AnswerStream {
     this.#progress = progress;
   }
 
-  /** Whether the end mark or an error has been read. What follows is ignored. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** Whether the vendor has marked the answer as complete. */
   get isComplete(): boolean {
     return this.#reader.isComplete && !this.#isBroken;
   }
 
-  /** Whether any event was in the vendor's format. */
   get isKnown(): boolean {
     return this.#isKnown;
   }
@@ -110,7 +109,7 @@ class AnswerStream {
 }
 
 /** The messages of an event: none in a keep-alive, and one per line where a proxy has dropped the blank lines. */
-function messagesIn(data: string): readonly string[] {
+export function messagesIn(data: string): readonly string[] {
   if (!data.includes('\n') || parsed(data) !== undefined) return data.trim() === '' ? [] : [data];
   return data.split('\n').filter((line) => line.trim() !== '');
 }
@@ -137,7 +136,7 @@ const unpackers: Readonly<Record<string, (() => Duplex) | undefined>> = {
 export function wholeAnswer(
   content: Buffer,
   exchange: HttpExchange,
-  adapter: FetchOptions['adapter'],
+  adapter: AnswerAdapter,
 ): Extract<WholeResult, { is: 'answer' | 'whole' }> | undefined {
   const { answers, usageIn } = adapter;
   const body = content.toString('utf8');
@@ -161,7 +160,7 @@ export function wholeAnswer(
   return undefined;
 }
 
-function answerStream(exchange: HttpExchange, adapter: FetchOptions['adapter']): AnswerStream {
+function answerStream(exchange: HttpExchange, adapter: AnswerAdapter): AnswerStream {
   return new AnswerStream(adapter, {
     onUsage: (event) => addUsage(exchange, adapter.usageIn(event)),
     onError: (status, event) => {
@@ -184,10 +183,12 @@ export function streamed(
     exchange,
     deadline,
     release,
-    adapter,
-  }: { exchange: HttpExchange; release: () => void } & Pick<FetchOptions, 'deadline' | 'adapter'>,
+    reader,
+  }: { exchange: HttpExchange; release: () => void } & Pick<FetchOptions, 'deadline' | 'reader'>,
 ): Response {
-  const answer = answerStream(exchange, adapter);
+  const { passes } = reader;
+  const answer = passes === undefined ? answerStream(exchange, reader.adapter) : passes;
+  const maxEventBytes = passes === undefined ? answerLimits.eventBytes : answerLimits.passedBytes;
   const pieces = new Pieces(content, deadline);
   const event = new EventMeter();
   let isOpen = true;
@@ -217,7 +218,7 @@ export function streamed(
         return;
       }
       length += piece.length;
-      if (length > answerLimits.streamBytes || event.isBeyond(piece, answerLimits.eventBytes)) {
+      if (length > answerLimits.streamBytes || event.isBeyond(piece, maxEventBytes)) {
         end(controller);
         content.destroy();
         return;

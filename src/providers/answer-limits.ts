@@ -19,6 +19,12 @@ export const answerLimits = {
   streamBytes: 64 * 1024 * 1024,
   /** Bytes of one event of a stream. */
   eventBytes: 256 * 1024,
+  /** Bytes of an answer, or of one event of a stream, that is passed on as it was sent. */
+  passedBytes: 4 * 1024 * 1024,
+  /** JSON values of an answer that is passed on. */
+  passedValues: 500_000,
+  /** Bytes of an event that is passed on before its end. */
+  begunEventBytes: 64 * 1024,
   /** Bytes of text in a stream. */
   streamedTextBytes: 2 * 1024 * 1024,
   /** Tool calls read from one answer. The service runs far fewer. */

@@ -1,6 +1,8 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Adapter } from './adapter.ts';
 import type { WholeAnswer } from './answer-reader.ts';
 import type { CallDeadline } from './deadline.ts';
+import type { VendorError, VendorHeaders } from './port.ts';
 
 /** The state of one call's HTTP request, from which the call's possible cost is derived. */
 export interface HttpExchange {
@@ -22,16 +24,46 @@ export interface HttpExchange {
   wholeAnswer: WholeAnswer | undefined;
   /** An unsuccessful answer, or an error within a successful one (`hasBegun`), whose status is that of the error. */
   refusal: { status: number; retryAfter: string | undefined; body: string; hasBegun: boolean } | undefined;
+  /** The headers that are passed on with an answer that is. */
+  headers: VendorHeaders;
 }
+
+/** Reads the bytes of a stream and writes text for whoever called the model. */
+export interface BodyReader {
+  read(bytes: Uint8Array): string;
+  /** Reads the end of the stream. */
+  end(): string;
+  /** Whether the end mark or an error has been read. What follows is ignored. */
+  readonly isOver: boolean;
+  /** Whether the vendor has marked the answer as complete. */
+  readonly isComplete: boolean;
+  /** Whether any event was in the vendor's format. */
+  readonly isKnown: boolean;
+}
+
+/** Passes an answer on as it was sent. */
+export interface PassingReader extends BodyReader {
+  /** Call it when the answer begins. */
+  begin(exchange: HttpExchange, headers: IncomingHttpHeaders): void;
+  /** The text of an answer that is not streamed; undefined where it is not one, which is noted in the exchange. */
+  whole(bytes: Buffer): Promise<string | undefined>;
+  /** The error for the client; undefined where nothing of it may be shown. */
+  errorIn(body: string): VendorError | undefined;
+}
+
+export type AnswerReading =
+  | { readonly adapter: Pick<Adapter, 'answers' | 'usageIn'>; readonly passes?: undefined }
+  | { readonly adapter?: undefined; readonly passes: PassingReader };
 
 export interface FetchOptions {
   readonly streaming: boolean;
   /** Awaited once connected, before anything is sent. If it rejects, nothing is sent. */
   readonly beforeSend?: (() => Promise<void>) | undefined;
   /** Called when a stream begins with a successful status. */
-  readonly onAnswering?: (() => void) | undefined;
+  readonly onAnswering?: ((headers: VendorHeaders) => void) | undefined;
   readonly deadline: Pick<CallDeadline, 'heard' | 'paused'>;
-  readonly adapter: Pick<Adapter, 'answers' | 'usageIn'>;
+  /** What reads the answer for a provider package, or passes it on. */
+  readonly reader: AnswerReading;
 }
 
 export function newExchange(): HttpExchange {
@@ -45,5 +77,6 @@ export function newExchange(): HttpExchange {
     usage: {},
     wholeAnswer: undefined,
     refusal: undefined,
+    headers: {},
   };
 }

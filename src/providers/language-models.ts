@@ -50,18 +50,24 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
     unsupported: (settings) => droppedSettings.unsupported(settings, adapters[settings.provider]),
 
     async call(call, onText) {
-      if (call.passThrough !== undefined) {
-        return await passThrough(call, call.passThrough, { url: vendorUrls.openai, transport: transports.vendors });
-      }
       const adapter = adapters[call.provider];
       const transport = call.provider === 'self_hosted' ? transports.selfHosted : transports.vendors;
       if (transport === undefined) throw new ProviderError('unreachable', 'none');
       if (adapter.canBeModel?.(call.model) === false) throw new ProviderError('model_unknown', 'none');
-      const request = new ModelRequest(call, { adapter, transport, streaming: onText !== undefined });
+      const baseUrl = call.baseUrl === undefined ? vendorUrls[call.provider] : withVersion(call.baseUrl, adapter);
+      if (call.passThrough !== undefined) {
+        return await passThrough(call, call.passThrough, { url: baseUrl, transport });
+      }
+      const request = new ModelRequest(call, {
+        adapter,
+        transport,
+        streaming: onText !== undefined,
+        reader: { adapter },
+      });
       const model = await adapter.languageModel({
         model: call.model,
         apiKey: call.apiKey,
-        baseUrl: call.baseUrl === undefined ? vendorUrls[call.provider] : withVersion(call.baseUrl, adapter),
+        baseUrl,
         fetch: request.fetch,
       });
       return await request.run(async () => {

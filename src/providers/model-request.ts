@@ -2,22 +2,34 @@ import { TimeSlice } from '../core/fairness/time-slice.ts';
 import { type Adapter, usageFrom } from './adapter.ts';
 import type { WholeAnswer } from './answer-reader.ts';
 import { type CallDeadline, startDeadline } from './deadline.ts';
-import { type HttpExchange, newExchange } from './http-exchange.ts';
+import { type AnswerReading, type HttpExchange, newExchange, type PassingReader } from './http-exchange.ts';
 import { parsed } from './members.ts';
-import { type FailedUsage, type ModelCall, ProviderError, type ProviderFault, type Usage } from './port.ts';
+import {
+  type FailedUsage,
+  type ModelCall,
+  ProviderError,
+  type ProviderFault,
+  type Usage,
+  type VendorHeaders,
+} from './port.ts';
 import type { Transport } from './transport.ts';
 
 export interface ModelRequestOptions {
-  readonly adapter: Pick<Adapter, 'answers' | 'usageIn' | 'usageOf' | 'faultOfRefusal'>;
+  readonly adapter: Figures;
   readonly transport: Pick<Transport, 'fetchFor'>;
   readonly streaming: boolean;
+  readonly reader: AnswerReading;
 }
+
+/** How a vendor's figures and refusals are read. */
+type Figures = Pick<Adapter, 'usageIn' | 'usageOf' | 'faultOfRefusal'>;
 
 /** The one request of a call, from the start of its deadline to its end. */
 export class ModelRequest {
   /** Sends the request, once; handed to the provider package where it writes the request. */
   readonly fetch: typeof fetch;
-  readonly #adapter: ModelRequestOptions['adapter'];
+  readonly #adapter: Figures;
+  readonly #passes: PassingReader | undefined;
   readonly #streaming: boolean;
   readonly #exchange: HttpExchange = newExchange();
   readonly #deadline: CallDeadline;
@@ -26,12 +38,13 @@ export class ModelRequest {
 
   constructor(
     { times, signal, beforeSend, onAnswering }: Pick<ModelCall, 'times' | 'signal' | 'beforeSend' | 'onAnswering'>,
-    { adapter, transport, streaming }: ModelRequestOptions,
+    { adapter, transport, streaming, reader }: ModelRequestOptions,
   ) {
     this.#adapter = adapter;
+    this.#passes = reader.passes;
     this.#streaming = streaming;
     this.#deadline = startDeadline(times, signal);
-    const options = { streaming, deadline: this.#deadline, adapter, beforeSend, onAnswering };
+    const options = { streaming, deadline: this.#deadline, reader, beforeSend, onAnswering };
     this.fetch = transport.fetchFor(this.#exchange, options);
   }
 
@@ -43,6 +56,11 @@ export class ModelRequest {
   /** A non-streamed answer read by our own reader. */
   get wholeAnswer(): WholeAnswer | undefined {
     return this.#exchange.wholeAnswer;
+  }
+
+  /** The headers that are passed on. */
+  get headers(): VendorHeaders {
+    return this.#exchange.headers;
   }
 
   /** The vendor's figures so far. */
@@ -74,7 +92,9 @@ export class ModelRequest {
       return result;
     } catch (error) {
       if (this.#readerFault !== undefined) throw this.#readerFault.error;
-      throw error instanceof ProviderError ? error : failureOf(exchange, this.#deadline.reason(), this.#adapter);
+      throw error instanceof ProviderError
+        ? error
+        : failureOf(exchange, this.#deadline.reason(), this.#adapter, this.#passes);
     } finally {
       // Closes the connection when the reader has stopped early.
       this.#deadline.end(!this.#streaming && exchange.answered);
@@ -89,9 +109,10 @@ export class ModelRequest {
 function failureOf(
   exchange: HttpExchange,
   stopped: 'timeout' | 'aborted' | undefined,
-  adapter: Pick<Adapter, 'usageOf' | 'usageIn' | 'faultOfRefusal'>,
+  adapter: Figures,
+  passes: PassingReader | undefined,
 ): ProviderError {
-  const { refusal } = exchange;
+  const { refusal, headers } = exchange;
   const counted = usageFrom(adapter, exchange.usage);
   if (refusal !== undefined) {
     const { status, hasBegun } = refusal;
@@ -101,6 +122,9 @@ function failureOf(
       // The status of an answer that had begun was a success.
       ...(hasBegun ? { reported: counted } : { status }),
       retryAfter: readRetryAfter(refusal.retryAfter),
+      headers,
+      // Those may show a part of the key.
+      vendor: status === 401 || status === 403 ? undefined : passes?.errorIn(refusal.body),
     });
   }
   // The package sent nothing, because the vendor accepts no such request.

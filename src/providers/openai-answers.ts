@@ -98,7 +98,7 @@ function textsOf(message: unknown): { content: string; refusal: string } {
 }
 
 /** The finish reason of a choice; undefined where it has none. */
-function finishReasonOf(choice: unknown, refuses = false): WholeAnswer['finishReason'] | undefined {
+export function finishReasonOf(choice: unknown, refuses = false): WholeAnswer['finishReason'] | undefined {
   const reason = stringOr(memberOf(choice, 'finish_reason'), '');
   switch (reason) {
     case '':

@@ -1,98 +1,152 @@
-import { createParser } from 'eventsource-parser';
-import type { Adapter } from './adapter.ts';
-import { type AnswerReader, errorIn, listOf, type ReadResult, type StreamReader, unknown } from './answer-reader.ts';
-import { figure, memberOf, parsed } from './members.ts';
+import { errorIn, listOf } from './answer-reader.ts';
+import { figure, memberOf } from './members.ts';
 import { ModelRequest } from './model-request.ts';
 import { openai } from './openai.ts';
-import type { Answer, ModelCall, OnEvent, PassThroughRequest } from './port.ts';
+import { finishReasonOf } from './openai-answers.ts';
+import { PassedAnswer, type PassedEnds, type PassedFormat } from './passed-answer.ts';
+import type { Answer, ModelCall, PassedOperation, PassThroughRequest } from './port.ts';
 import type { Transport } from './transport.ts';
 
-/** Passes answers in the first provider's Responses format on unchanged. Reads only their ends and figures. */
-const answers: AnswerReader = {
-  whole(answer) {
-    if (memberOf(answer, 'status') === 'failed') return errorIn(answer) ?? { is: 'error', status: 500 };
-    return answerOf(Array.isArray(memberOf(answer, 'output')) ? answer : undefined) ?? errorIn(answer) ?? unknown;
+const defaultStatus = 500;
+
+function errorStatus(value: unknown): number | undefined {
+  const error = errorIn(value);
+  return error?.is === 'error' ? error.status : undefined;
+}
+
+const chat: PassedFormat = {
+  isAnswer: (answer) => Array.isArray(memberOf(answer, 'choices')),
+  statusOfError: (value) => (listOf(memberOf(value, 'choices')).length === 0 ? errorStatus(value) : undefined),
+  isEvent: (event) => Array.isArray(memberOf(event, 'choices')),
+  hasPart: (event) => listOf(memberOf(event, 'choices')).some((choice) => hasContent(memberOf(choice, 'delta'))),
+  isUsageAlone: (event) =>
+    Array.isArray(memberOf(event, 'choices')) &&
+    listOf(memberOf(event, 'choices')).length === 0 &&
+    hasContent(memberOf(event, 'usage')),
+  ends: () => new ChoiceEnds(),
+  finishOf(value) {
+    const [choice] = listOf(memberOf(value, 'choices'));
+    return finishReasonOf(choice);
   },
-  stream: () => new ResponseStream(),
+  usageIn: (event) => memberOf(event, 'usage'),
+  usageOf: openai.usageOf,
+  faultOfRefusal: (status, body) => openai.faultOfRefusal?.(status, body),
 };
 
-class ResponseStream implements StreamReader {
-  isComplete = false;
+/** A stream is complete once each of its choices has a finish reason: some servers send no end mark. */
+class ChoiceEnds implements PassedEnds {
+  readonly #open = new Set<unknown>();
+  #hasEnded = false;
 
-  read(event: unknown): ReadResult {
-    const type = memberOf(event, 'type');
-    if (typeof type !== 'string') return errorIn(event) ?? unknown;
-    if (type === 'error' || type === 'response.failed') {
-      return errorIn(type === 'error' ? event : memberOf(event, 'response')) ?? { is: 'error', status: 500 };
+  get isComplete(): boolean {
+    return this.#hasEnded && this.#open.size === 0;
+  }
+
+  read(event: unknown): void {
+    for (const choice of listOf(memberOf(event, 'choices'))) {
+      const index = memberOf(choice, 'index') ?? 0;
+      if (finishReasonOf(choice) === undefined) {
+        this.#open.add(index);
+      } else {
+        this.#open.delete(index);
+        this.#hasEnded = true;
+      }
     }
-    if (type === 'response.completed' || type === 'response.incomplete') this.isComplete = true;
-    return answerOf(event) ?? unknown;
   }
 }
 
-function answerOf(value: unknown): ReadResult | undefined {
-  return typeof value === 'object' && value !== null ? { is: 'answer', value } : undefined;
+/** Whether an object has a member other than `role` that is not empty. */
+function hasContent(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.entries(value).some(
+    ([name, member]) =>
+      name !== 'role' && member !== null && member !== '' && !(Array.isArray(member) && member.length === 0),
+  );
 }
 
-const openaiResponses: Pick<Adapter, 'answers' | 'usageIn' | 'usageOf' | 'faultOfRefusal'> = {
-  answers,
-
+const responses: PassedFormat = {
+  isAnswer: (answer) => Array.isArray(memberOf(answer, 'output')),
+  statusOfError(value) {
+    const type = memberOf(value, 'type');
+    if (type === 'error') return errorStatus(value) ?? defaultStatus;
+    if (type === 'response.failed') return errorStatus(memberOf(value, 'response')) ?? defaultStatus;
+    if (memberOf(value, 'status') === 'failed') return errorStatus(value) ?? defaultStatus;
+    return Array.isArray(memberOf(value, 'output')) || typeof type === 'string' ? undefined : errorStatus(value);
+  },
+  isEvent: (event) => String(memberOf(event, 'type')).startsWith('response.'),
+  hasPart: (event) => String(memberOf(event, 'type')).endsWith('.delta'),
+  isUsageAlone: () => false,
+  ends: () => new ResponseEnd(),
+  finishOf(value) {
+    const response = memberOf(value, 'response') ?? value;
+    if (!Array.isArray(memberOf(response, 'output'))) return undefined;
+    const reason = memberOf(memberOf(response, 'incomplete_details'), 'reason');
+    if (reason === 'max_output_tokens') return 'length';
+    if (reason === 'content_filter') return 'content-filter';
+    const calls = listOf(memberOf(response, 'output')).map((item) => String(memberOf(item, 'type')));
+    return calls.some((type) => type.endsWith('_call')) ? 'tool-calls' : 'stop';
+  },
   usageIn: (event) => memberOf(memberOf(event, 'response'), 'usage') ?? memberOf(event, 'usage'),
-
   usageOf: (raw) => ({
     inputTokens: figure(raw, 'input_tokens'),
     cachedTokens: figure(memberOf(raw, 'input_tokens_details'), 'cached_tokens'),
     outputTokens: figure(raw, 'output_tokens'),
     reasoningTokens: figure(memberOf(raw, 'output_tokens_details'), 'reasoning_tokens'),
   }),
-
-  faultOfRefusal: (status, body) => openai.faultOfRefusal?.(status, body),
+  faultOfRefusal: (status, body) =>
+    openai.faultOfRefusal?.(status, body) ?? openai.faultOfRefusal?.(status, memberOf(body, 'response')),
 };
 
-/** Sends a request in the Responses format unchanged, and passes its answer on. `url`: the vendor's base URL. */
+class ResponseEnd implements PassedEnds {
+  isComplete = false;
+
+  read(event: unknown): void {
+    const type = memberOf(event, 'type');
+    if (type === 'response.completed' || type === 'response.incomplete') this.isComplete = true;
+  }
+}
+
+const formats: Readonly<Record<PassedOperation, PassedFormat>> = { 'chat/completions': chat, responses };
+
+/**
+ * Sends a request in the vendor's own format, and passes its answer on as it was sent. Reads only its end and its
+ * figures. `url`: the vendor's base URL.
+ */
 export async function passThrough(
   call: ModelCall,
-  { body, onEvent }: PassThroughRequest,
+  passed: PassThroughRequest,
   { url, transport }: { url: string; transport: Transport },
 ): Promise<Answer> {
-  const { apiKey, model, maxTokens } = call;
-  const request = new ModelRequest(call, { adapter: openaiResponses, transport, streaming: onEvent !== undefined });
+  const { apiKey, provider, maxTokens } = call;
+  const { operation, onText } = passed;
+  const format = formats[operation];
+  const isServerOfTenant = provider === 'self_hosted';
+  const answer = new PassedAnswer({ format, apiKey, isServerOfTenant, hidesUsage: passed.hidesUsage });
+  const streaming = onText !== undefined;
+  const request = new ModelRequest(call, { adapter: format, transport, streaming, reader: { passes: answer } });
   return await request.run(async () => {
-    const response = await request.fetch(`${url}/responses`, {
-      headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ ...body, model, max_output_tokens: maxTokens }),
+    const response = await request.fetch(`${url}/${operation}`, {
+      headers: {
+        'content-type': 'application/json',
+        accept: streaming ? 'text/event-stream' : 'application/json',
+        ...passed.headers,
+        ...(apiKey === '' ? {} : { authorization: `Bearer ${apiKey}` }),
+      },
+      body: passed.text(maxTokens),
       signal: request.signal,
     });
-    const passed =
-      onEvent === undefined || response.body === null
-        ? await response.json()
-        : await passEvents(response.body, (event) => request.pass(() => onEvent(event)));
-    return { text: '', toolCalls: [], finishReason: finishOfResponse(passed), usage: request.usage, passed };
-  });
-}
-
-/** Passes the events of a stream on. Returns the response in the last one. */
-async function passEvents(body: ReadableStream<Uint8Array>, onEvent: OnEvent): Promise<unknown> {
-  const read: unknown[] = [];
-  let response: unknown;
-  const parser = createParser({ onEvent: ({ data }) => void read.push(parsed(data)) });
-  const decoder = new TextDecoder();
-  for await (const bytes of body) {
-    parser.feed(decoder.decode(bytes, { stream: true }));
-    for (const event of read.splice(0)) {
-      if (typeof event !== 'object' || event === null) continue;
-      response = memberOf(event, 'response') ?? response;
-      await onEvent(event);
+    let text = '';
+    if (streaming && response.body !== null) {
+      const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+      for await (const bytes of response.body) {
+        const part = decoder.decode(bytes, { stream: true });
+        await request.pass(() => onText(part, answer.hasPart));
+      }
+    } else {
+      text = Buffer.from(await response.arrayBuffer()).toString('utf8');
     }
-  }
-  return response;
-}
-
-/** The finish reason of a response. */
-function finishOfResponse(response: unknown): Answer['finishReason'] {
-  const reason = memberOf(memberOf(response, 'incomplete_details'), 'reason');
-  if (reason === 'max_output_tokens') return 'length';
-  if (reason === 'content_filter') return 'content-filter';
-  const calls = listOf(memberOf(response, 'output')).map((item) => String(memberOf(item, 'type')));
-  return calls.some((type) => type.endsWith('_call')) ? 'tool-calls' : 'stop';
+    const { usage, headers } = request;
+    const { finishReason = 'stop' } = answer;
+    return { text: '', toolCalls: [], finishReason, usage, passed: { text, headers } };
+  });
 }

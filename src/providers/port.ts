@@ -71,22 +71,42 @@ export interface ModelCall {
   /** Awaited once connected, before anything is sent. If it rejects, nothing is sent. */
   beforeSend?: (() => Promise<void>) | undefined;
   /** Called when the provider has begun a stream with a successful status. */
-  onAnswering?: (() => void) | undefined;
+  onAnswering?: ((headers: VendorHeaders) => void) | undefined;
   /** Receives the tool calls of a stream in pieces. The next piece is read when it resolves. */
   onToolCall?: ((piece: ToolCallPiece) => Promise<void> | void) | undefined;
-  /** A request in the first provider's Responses format instead of messages. It and its answer stay unchanged. */
+  /** A request in the provider's own format instead of messages. It and its answer stay as they are. */
   passThrough?: PassThroughRequest | undefined;
   /** Aborts the request and closes its connection. */
   signal?: AbortSignal | undefined;
 }
 
-/** Receives each event of a stream that is passed through. The next one is read when it resolves. */
-export type OnEvent = (event: object) => Promise<void> | void;
+/** The operations of the first provider's format whose requests and answers are passed through. */
+export type PassedOperation = 'chat/completions' | 'responses';
 
 export interface PassThroughRequest {
-  readonly body: Readonly<Record<string, unknown>>;
-  /** Left out: the answer is not streamed. */
-  readonly onEvent?: OnEvent | undefined;
+  readonly operation: PassedOperation;
+  /** The body to send, with this cap of output tokens; undefined: with the request's own. */
+  text(maxTokens: number | undefined): string;
+  /** Headers of the client to send. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Whether the event with the figures is taken out of a stream, because the client did not ask for it. */
+  readonly hidesUsage: boolean;
+  /** Receives the text of a stream. The next one is read when it resolves. Left out: the answer is not streamed. */
+  readonly onText?: OnPassedText | undefined;
+}
+
+/** Receives events of a stream that is passed through. `hasPart`: a part of the answer is among those so far. */
+export type OnPassedText = (text: string, hasPart: boolean) => Promise<void> | void;
+
+/** Headers of a provider's answer that are passed on with it, in lower case. */
+export type VendorHeaders = Readonly<Record<string, string>>;
+
+/** A provider's error. It has no key in it. */
+export interface VendorError {
+  readonly message: string;
+  readonly type: string | null;
+  readonly param: string | null;
+  readonly code: string | null;
 }
 
 /** Without a schema: any JSON object. */
@@ -126,8 +146,8 @@ export interface Answer {
   /** Why the vendor ended an answer as refused; otherwise left out. `text` is what the model had written until then. */
   refusedBecause?: string;
   usage: Usage;
-  /** The answer to a request that was passed through, as the vendor wrote it. */
-  passed?: unknown;
+  /** The answer to a request that was passed through, as the vendor sent it; an empty text where it was streamed. */
+  passed?: { readonly text: string; readonly headers: VendorHeaders };
   /** Settings dropped from the call because the model does not accept them; left out: none. */
   droppedSettings?: readonly string[];
   /** The number of tool calls not read because the answer has too many; left out: none. */
@@ -209,6 +229,8 @@ export class ProviderError extends Error {
   readonly reported: Usage;
   /** Whether the answer is complete but nothing in it is in the vendor's format: another kind of server sent it. */
   readonly isForeign: boolean;
+  readonly #vendor: VendorError | undefined;
+  readonly #headers: VendorHeaders;
 
   constructor(
     fault: ProviderFault,
@@ -218,6 +240,8 @@ export class ProviderError extends Error {
       retryAfter?: string | undefined;
       reported?: Usage | undefined;
       isForeign?: boolean | undefined;
+      vendor?: VendorError | undefined;
+      headers?: VendorHeaders | undefined;
     } = {},
   ) {
     super(`provider call failed: ${fault}${details.status === undefined ? '' : ` (status ${details.status})`}`);
@@ -227,7 +251,18 @@ export class ProviderError extends Error {
     this.status = details.status;
     this.retryAfter = details.retryAfter;
     this.isForeign = details.isForeign ?? false;
+    this.#vendor = details.vendor;
+    this.#headers = details.headers ?? {};
     const charged = typeof usage === 'object' ? usage : undefined;
     this.reported = charged ?? details.reported ?? { inputTokens: undefined, outputTokens: undefined };
+  }
+  /** The vendor's own error, of a request that was passed through. For its client alone: logs do not get it. */
+  get vendor(): VendorError | undefined {
+    return this.#vendor;
+  }
+
+  /** Headers of the vendor's answer to a request that was passed through. */
+  get vendorHeaders(): VendorHeaders {
+    return this.#headers;
   }
 }

@@ -6,7 +6,6 @@ import type { CallLedger, InputBound, QuotaRequest, Reservation, Tokens } from '
 import type { CallEnd, CallOrigin, CallPrice, CallStart } from './call-record.ts';
 import type { CallTimes } from './deadline.ts';
 import { causeOf } from './failure-cause.ts';
-import { memberOf } from './members.ts';
 import {
   type Answer,
   type LanguageModels,
@@ -15,6 +14,7 @@ import {
   type OnText,
   ProviderError,
   type Usage,
+  type VendorHeaders,
 } from './port.ts';
 
 /** The provider's figures, and what was charged to quota or budgets; undefined for a call without a reservation. */
@@ -27,7 +27,7 @@ export interface CallProgress {
   /** Receives each part of the text. Left out: the answer is not streamed. */
   readonly onText?: OnText | undefined;
   /** Called when the provider has begun a stream with a successful status. */
-  readonly onAnswering?: (() => void) | undefined;
+  readonly onAnswering?: ((headers: VendorHeaders) => void) | undefined;
   /** Receives the tokens of a call that may have been sent, before it resolves or rejects. */
   readonly onUsage?: ((usage: SpentUsage) => void) | undefined;
 }
@@ -53,6 +53,10 @@ export interface CallRequest
     Pick<ModelCall, 'messages' | 'onToolCall' | 'passThrough' | 'signal'> {
   /** Of a request that is passed through: upper bound of its input; undefined where it is unknown. */
   readonly inputBound?: InputBound | undefined;
+  /** How many answers it asks for, each with its own cap; default: 1. */
+  readonly answers?: number | undefined;
+  /** Whether a setting changes the price of its tokens, so that the cost is unknown. */
+  readonly isUnpriced?: boolean | undefined;
   readonly tenant: string;
   readonly origin: CallOrigin;
   /**
@@ -86,9 +90,13 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
   const { languageModels, ledger, shared, findPrice, times, drain, now, logger } = options;
   const underWay = new Set<Promise<Answer>>();
 
-  function begin(origin: CallOrigin, model: Pick<CallStart, 'token' | 'provider' | 'model'>): CallStart {
+  function begin(
+    origin: CallOrigin,
+    model: Pick<CallStart, 'token' | 'provider' | 'model'>,
+    isUnpriced: boolean,
+  ): CallStart {
     const at = now();
-    return { ...origin, ...model, id: randomUUIDv7(), at, price: findPrice(model, at) };
+    return { ...origin, ...model, id: randomUUIDv7(), at, price: isUnpriced ? undefined : findPrice(model, at) };
   }
 
   async function callAndSettle(
@@ -109,11 +117,11 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
       onToolCall: onToolCall && followedBy(noteFirst, onToolCall),
       passThrough: passThrough && {
         ...passThrough,
-        onEvent:
-          passThrough.onEvent &&
-          followedBy((event) => {
-            if (isDelta(event)) noteFirst();
-          }, passThrough.onEvent),
+        onText:
+          passThrough.onText &&
+          followedBy((_text, hasPart) => {
+            if (hasPart) noteFirst();
+          }, passThrough.onText),
       },
     };
     // Until the provider reports figures, its count is unknown.
@@ -144,19 +152,28 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
   /** With the tenant's own key or the shared token. */
   async function reserveAndCall(
     target: OwnModel & Pick<CallStart, 'token'>,
-    { tenant, origin, drains = false, inputBound, ...content }: Omit<CallRequest, 'own'>,
+    {
+      tenant,
+      origin,
+      drains = false,
+      inputBound,
+      answers = 1,
+      isUnpriced = false,
+      ...content
+    }: Omit<CallRequest, 'own'>,
     progress: CallProgress,
   ): Promise<Answer> {
     const { token, hasBudgets, ...model } = target;
     const { messages, tools, responseFormat, passThrough, maxTokens } = content;
     const isShared = token === 'shared';
-    const call = begin(origin, { token, provider: model.provider, model: model.model });
+    const call = begin(origin, { token, provider: model.provider, model: model.model }, isUnpriced);
+    const cap = maxTokens ?? shared.maxTokens;
     const request: QuotaRequest = {
       tenant,
       call,
       hasBudgets,
       input: passThrough === undefined ? ledger.inputBound(messages, tools, responseFormat) : inputBound,
-      output: isShared ? Math.min(maxTokens ?? shared.maxTokens, shared.maxTokens) : (maxTokens ?? shared.maxTokens),
+      output: answers * (isShared ? Math.min(cap, shared.maxTokens) : cap),
       maxDuration: times.total,
       signal: content.signal,
     };
@@ -184,7 +201,7 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
       };
       try {
         return await callAndSettle(
-          { ...content, ...model, signal: ending.signal, maxTokens: output, times, beforeSend },
+          { ...content, ...model, signal: ending.signal, maxTokens: Math.floor(output / answers), times, beforeSend },
           { ...progress, onUsage },
           settle,
         );
@@ -246,11 +263,6 @@ function followedBy<Part extends unknown[]>(
     note(...part);
     return read(...part);
   };
-}
-
-/** Whether an event of a passed-through stream carries a part of the answer. */
-function isDelta(event: object): boolean {
-  return String(memberOf(event, 'type')).endsWith('.delta');
 }
 
 /** A controller aborted so many milliseconds after the signal. */

@@ -21,7 +21,7 @@ const readAlready = new Error('the answer is read already');
 /** Sends the calls of the provider packages over the connections. */
 export function createTransport(connections: HttpClient = new HttpClient()): Transport {
   return {
-    fetchFor: (exchange, { streaming, deadline, adapter, beforeSend, onAnswering }) => {
+    fetchFor: (exchange, { streaming, deadline, reader, beforeSend, onAnswering }) => {
       return async (input, init = {}) => {
         exchange.requests += 1;
         if (exchange.requests > 1) throw new Error('a second request of one call');
@@ -49,18 +49,30 @@ export function createTransport(connections: HttpClient = new HttpClient()): Tra
           exchange.status = response.statusCode;
           const content = unpacked(response);
           content.once('end', () => (exchange.answered = true));
+          const { passes } = reader;
+          passes?.begin(exchange, response.headers);
           if (!isSuccess(response)) {
             exchange.refusal = await refusalOf(response, content);
-          } else if (streaming) {
-            onAnswering?.();
-            return streamed(content, { exchange, deadline, release, adapter });
+          } else if (streaming && !(passes !== undefined && isJson(response))) {
+            onAnswering?.(exchange.headers);
+            return streamed(content, { exchange, deadline, release, reader });
           } else {
             content.on('data', deadline.heard);
-            const answer = await collect(content, answerLimits.wholeBytes);
+            const { wholeBytes, wholeValues, passedBytes, passedValues } = answerLimits;
+            const answer = await collect(content, passes === undefined ? wholeBytes : passedBytes);
             // Parsing a long answer takes milliseconds, and one turn of the event loop may receive several.
             if (answer.length > answerLimits.shortBytes) await new TimeSlice().rest();
-            if (hasMoreValues(answer, answerLimits.wholeValues)) throw new Error('the answer has too many values');
-            const read = wholeAnswer(answer, exchange, adapter);
+            if (hasMoreValues(answer, passes === undefined ? wholeValues : passedValues)) {
+              throw new Error('the answer has too many values');
+            }
+            if (reader.passes !== undefined) {
+              const text = await reader.passes.whole(answer);
+              exchange.isForeign = !reader.passes.isKnown && exchange.refusal === undefined;
+              // A client that reads a stream finds nothing in an answer that is not one.
+              if (text !== undefined && !streaming) return new Response(text);
+              throw new Error('no answer to pass on');
+            }
+            const read = wholeAnswer(answer, exchange, reader.adapter);
             if (read?.is === 'whole') {
               exchange.wholeAnswer = read.answer;
               throw readAlready;
@@ -69,7 +81,7 @@ export function createTransport(connections: HttpClient = new HttpClient()): Tra
           }
           throw new Error(`no answer, status ${exchange.status}`);
         } finally {
-          if (!streaming) release();
+          if (!streaming || exchange.answered) release();
         }
       };
     },
@@ -85,6 +97,10 @@ function fieldsOf(headers: RequestInit['headers']): Record<string, string> {
 
 function isFields(headers: RequestInit['headers']): headers is Record<string, string> {
   return headers !== undefined && !(headers instanceof Headers) && !Array.isArray(headers);
+}
+
+function isJson({ headers }: IncomingMessage): boolean {
+  return /^application\/(?:[\w.+-]+\+)?json\b/i.test(headers['content-type'] ?? '');
 }
 
 function isSuccess({ statusCode = 0 }: IncomingMessage): boolean {

@@ -1,9 +1,10 @@
 import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { streamed } from '../../src/providers/answer-body.ts';
-import type { HttpExchange } from '../../src/providers/http-exchange.ts';
+import { answerLimits } from '../../src/providers/answer-limits.ts';
+import type { FetchOptions, HttpExchange } from '../../src/providers/http-exchange.ts';
 import { createLanguageModels } from '../../src/providers/language-models.ts';
-import { type Answer, type ModelCall, ProviderError } from '../../src/providers/port.ts';
+import { type Answer, type ModelCall, type PassedOperation, ProviderError } from '../../src/providers/port.ts';
 import { Random } from '../support/oracle/random.ts';
 import { trials } from '../support/oracle/trials.ts';
 import { vendorFormats } from '../support/vendor/vendor-formats.ts';
@@ -81,9 +82,10 @@ async function read(
 ): Promise<Outcome> {
   const answered = (exchange: HttpExchange) => Object.assign(exchange, { requests: 1, left: true, answered: true });
   const transport = {
-    fetchFor:
-      (exchange: HttpExchange, options: Omit<Parameters<typeof streamed>[1], 'exchange' | 'release'>) => async () =>
-        streamed(Readable.from(pieces), { ...options, exchange: answered(exchange), release: () => {} }),
+    fetchFor: (exchange: HttpExchange, options: FetchOptions) => async () => {
+      options.reader.passes?.begin(exchange, {});
+      return streamed(Readable.from(pieces), { ...options, exchange: answered(exchange), release: () => {} });
+    },
     close: () => {},
   };
   const models = createLanguageModels({ baseUrls: {}, transports: { vendors: transport } });
@@ -177,24 +179,85 @@ test.each(Object.entries(streams) as ['openai', string][])(
   },
 );
 
-test('a response that ends after any byte passes whole events on, and is an error until it is complete', async () => {
-  const format = vendorFormats.find(({ read: reads }) => reads('/v1/responses', {}) !== undefined);
-  const bytes = Buffer.from(format?.events({ text: 'Łódź it is.', usage: { input: 9, output: 8 } }).join('') ?? '');
-  const passed: object[] = [];
-  const call = {
-    provider: 'openai' as const,
-    passThrough: { body: {}, onEvent: (event: object) => void passed.push(event) },
+/** A stream that is passed through, with the text that its client gets. */
+async function pass(operation: PassedOperation, pieces: readonly Uint8Array[], hidesUsage = false) {
+  let passed = '';
+  const passThrough = {
+    operation,
+    text: () => '{}',
+    headers: {},
+    hidesUsage,
+    onText: (text: string) => {
+      passed += text;
+    },
   };
-  const whole = await read(call, [bytes]);
-  const events = passed.splice(0);
-  expect(whole.answer?.usage).toMatchObject({ inputTokens: 9, outputTokens: 8 });
+  const { answer, error } = await read({ provider: 'openai', passThrough }, pieces);
+  return { answer, error, passed };
+}
+
+const operations = ['chat/completions', 'responses'] as const;
+const passedStreams = Object.fromEntries(
+  operations.map((operation) => {
+    const format = vendorFormats.find(({ read: reads }) => reads(`/v1/${operation}`, {}) !== undefined);
+    const events = format?.events({ text: 'Łódź it is.', usage: { input: 9, output: 8 } }) ?? [];
+    return [operation, [': begun\n\n', ...events, ...(operation === 'responses' ? [': the end\n\n'] : [])]];
+  }),
+) as Record<PassedOperation, string[]>;
+
+const lineEnds = ['\n', '\r\n', '\r'] as const;
+
+test.each(operations.flatMap((operation) => lineEnds.map((end) => [operation, JSON.stringify(end), end] as const)))(
+  'a stream of %s is passed on byte for byte, wherever a second piece begins, with %s as its line end',
+  async (operation, _, end) => {
+    const stream = passedStreams[operation].join('').replaceAll('\n', end);
+    const bytes = Buffer.from(stream);
+    for (const place of everyPlace(bytes)) {
+      const { answer, error, passed } = await pass(operation, [bytes.subarray(0, place), bytes.subarray(place)]);
+      expect({ error, passed }, `at ${place}`).toEqual({ error: undefined, passed: stream });
+      expect(answer).toMatchObject({ finishReason: 'stop', usage: { inputTokens: 9, outputTokens: 8 } });
+    }
+  },
+);
+
+test.each(operations)(
+  'a stream of %s that ends after any byte passes whole events on, and is an error until it is complete',
+  async (operation) => {
+    const events = passedStreams[operation];
+    const bytes = Buffer.from(events.join(''));
+    const beginnings = events.map((_, index) => events.slice(0, index).join(''));
+    for (const place of everyPlace(bytes)) {
+      const { answer, error, passed } = await pass(operation, [bytes.subarray(0, place)]);
+      if (answer === undefined) {
+        expect(error).toMatchObject({ fault: 'broken', usage: 'unknown' });
+        expect(beginnings, `at ${place}`).toContain(passed);
+      } else {
+        expect(bytes.toString('utf8').startsWith(passed), `at ${place}`).toBe(true);
+        expect(passed).toContain(operation === 'responses' ? 'response.completed' : '"finish_reason":"stop"');
+      }
+    }
+  },
+);
+
+test('the event with the figures is taken out where the client did not ask for it, and no other', async () => {
+  const events = passedStreams['chat/completions'];
+  const bytes = Buffer.from(events.join(''));
+  const others = events.filter((event) => !event.includes('"usage":{')).join('');
+  expect(others).not.toBe(events.join(''));
   for (const place of everyPlace(bytes)) {
-    expect(await read(call, [bytes.subarray(0, place), bytes.subarray(place)])).toEqual(whole);
-    expect(passed.splice(0), `at ${place}`).toEqual(events);
-    const { answer, error } = await read(call, [bytes.subarray(0, place)]);
-    const part = passed.splice(0);
-    expect(part, `at ${place}`).toEqual(events.slice(0, part.length));
-    if (answer === undefined) expect(error).toMatchObject({ fault: 'broken', usage: 'unknown' });
-    else expect(part).toEqual(events);
+    const { answer, passed } = await pass('chat/completions', [bytes.subarray(0, place), bytes.subarray(place)], true);
+    expect(passed, `at ${place}`).toBe(others);
+    expect(answer?.usage).toMatchObject({ inputTokens: 9, outputTokens: 8 });
   }
 });
+
+test.each([answerLimits.begunEventBytes - 4_096, answerLimits.begunEventBytes + 4_096])(
+  'of an event of %i bytes, 64 KiB are passed on before its end, and less is not',
+  async (length) => {
+    const begun = Buffer.from(`data: {"choices":[{"index":0,"delta":{"content":"${'x'.repeat(length)}`);
+    const { error, passed } = await pass('chat/completions', [begun]);
+    expect(error).toMatchObject({ fault: 'broken' });
+    expect(passed.length >= answerLimits.begunEventBytes).toBe(length > answerLimits.begunEventBytes);
+    if (passed !== '') expect(begun.toString('utf8').startsWith(passed)).toBe(true);
+    else expect(length).toBeLessThan(answerLimits.begunEventBytes);
+  },
+);

@@ -30,7 +30,7 @@ test('what no reader takes is not read from the vendor', async () => {
     },
     usageIn: () => undefined,
   };
-  const { body } = streamed(content, { exchange: newExchange(), deadline, adapter, release: () => {} });
+  const { body } = streamed(content, { exchange: newExchange(), deadline, reader: { adapter }, release: () => {} });
   const reader = body?.getReader();
   await reader?.read();
   for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);

@@ -14,7 +14,7 @@ const transport = closeAfterAll(createTransport());
 async function answerFor(adapter: typeof openai, path: string): Promise<{ exchange: HttpExchange; body: unknown }> {
   const exchange = newExchange();
   const deadline = { heard: () => {}, paused: () => {} };
-  const fetch = transport.fetchFor(exchange, { streaming: false, deadline, adapter });
+  const fetch = transport.fetchFor(exchange, { streaming: false, deadline, reader: { adapter } });
   const sent = { model: 'some-model', max_tokens: 100, messages: [{ role: 'user', content: 'x' }] };
   const answer = fetch(`${vendor.baseUrl}${path}`, { body: JSON.stringify(sent) });
   return { exchange, body: await answer.then((response) => response.json()).catch(() => 'rejected') };

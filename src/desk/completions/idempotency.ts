@@ -45,7 +45,7 @@ export interface IdempotentRequest {
 }
 
 interface StoredFailure {
-  error: Pick<AnnalsError, 'type' | 'message' | 'details' | 'headers'> & Partial<Pick<AnnalsError, 'code'>>;
+  error: Pick<AnnalsError, 'type' | 'message' | 'details' | 'headers'> & Partial<Pick<AnnalsError, 'code' | 'passed'>>;
 }
 
 // Milliseconds. A process that has not extended its lease is dead, and a repeat starts a new attempt.
@@ -173,8 +173,8 @@ const internal: StoredFailure['error'] = {
   headers: {},
 };
 
-function storable({ type, message, details, headers, code }: AnnalsError): StoredFailure['error'] {
-  return { type, message, details, headers, code };
+function storable({ type, message, details, headers, code, passed }: AnnalsError): StoredFailure['error'] {
+  return { type, message, details, headers, code, passed };
 }
 
 function otherBody(): AnnalsError {

@@ -28,8 +28,10 @@ const model = {
 const user = {
   type: 'string',
   maxLength: openaiLimits.userCharacters,
-  description: 'The record of the call has it. The provider does not get it.',
+  description:
+    'The record of the call has it. With the shared token it goes out as a hash; `anthropic` and `google` do not get it.',
 };
+const passedAlone = 'For `openai` and `self_hosted`.';
 const freeJson = { type: 'object', additionalProperties: true };
 
 const Message = object(
@@ -41,8 +43,8 @@ const Message = object(
     },
     tool_calls: { ...listOf(ref('ToolCall'), openaiLimits.tools), description: 'Of an assistant, as they came.' },
     refusal: nullable(text('Of an assistant, as it came.')),
-    name: text('Who speaks, or the tool. It is not sent on.'),
-    reasoning_content: text('Of an assistant. It is not sent on.'),
+    name: text('Who speaks, or the tool. `anthropic` and `google` do not get it.'),
+    reasoning_content: text('Of an assistant. `anthropic` and `google` do not get it.'),
     tool_call_id: text('Of a tool: the `id` of the call, as it came.'),
   },
   ['role'],
@@ -53,6 +55,9 @@ const Part = {
     object({ type: values('text'), text: text() }, ['type', 'text']),
     object({ type: values('refusal'), refusal: text() }, ['type', 'refusal']),
     object({ type: values('image_url'), image_url: ref('Image') }, ['type', 'image_url']),
+    object({ type: values('input_audio', 'file'), input_audio: freeJson, file: freeJson }, ['type'], {
+      description: 'For `openai` and `self_hosted`, with an own key without budgets.',
+    }),
   ],
 };
 
@@ -67,6 +72,7 @@ const ChatRequest = object(
       anyOf: [
         values('auto', 'none', 'required'),
         object({ type: values('function'), function: object({ name: toolName }, ['name']) }, ['type', 'function']),
+        object({ type: values('custom', 'allowed_tools') }, ['type'], { description: passedAlone }),
       ],
     },
     parallel_tool_calls: { type: 'boolean' },
@@ -77,26 +83,33 @@ const ChatRequest = object(
     top_p: { type: 'number', minimum: 0, maximum: 1 },
     stop: { anyOf: [text(), listOf(text(), openaiLimits.stops)] },
     reasoning_effort: values(...reasoningEfforts),
+    n: { type: 'integer', minimum: 1, maximum: 8, description: 'With the shared token and for other providers: 1.' },
     user,
   },
   ['model', 'messages'],
   {
     description:
-      'Ignored: `seed`, `metadata`, `service_tier`, `prompt_cache_key`, `prompt_cache_retention`, `safety_identifier`, ' +
-      '`verbosity`, `store`, and any member that is null or at its default. Any other is 400 by its name.',
+      'For `openai` and `self_hosted` passed through: with an own key any other member too. Objects that are kept at the provider are 400. ' +
+      'For `anthropic` and `google` translated: any other member is 400 by its name, but ignored are `seed`, `metadata`, `service_tier`, ' +
+      '`prompt_cache_key`, `prompt_cache_retention`, `safety_identifier`, `verbosity`, `store`, and members that are null or at their default.',
   },
 );
 
-const Tool = object(
-  {
-    type: values('function'),
-    function: object(
-      { name: toolName, description: text(), parameters: freeJson, strict: nullable({ type: 'boolean' }) },
-      ['name'],
+const Tool = {
+  anyOf: [
+    object(
+      {
+        type: values('function'),
+        function: object(
+          { name: toolName, description: text(), parameters: freeJson, strict: nullable({ type: 'boolean' }) },
+          ['name'],
+        ),
+      },
+      ['type', 'function'],
     ),
-  },
-  ['type', 'function'],
-);
+    object({ type: text('`custom`, or a hosted tool, which is left out.') }, ['type'], { description: passedAlone }),
+  ],
+};
 
 const jsonSchema = object(
   { name: text(), description: text(), schema: freeJson, strict: nullable({ type: 'boolean' }) },
@@ -182,7 +195,7 @@ const OpenaiError = object(
 
 const ResponseRequest = object(
   {
-    model: { ...model, description: 'A model of `openai`.' },
+    model: { ...model, description: 'A model of `openai` or `self_hosted`.' },
     input: { anyOf: [text(), listOf(freeJson, openaiLimits.items)] },
     instructions: text(),
     max_output_tokens: cap,
@@ -190,7 +203,8 @@ const ResponseRequest = object(
     top_p: { type: 'number' },
     tools: {
       ...listOf(freeJson, openaiLimits.tools),
-      description: 'Functions, custom tools and namespaces of them. Others are left out, as the answer says.',
+      description:
+        'Functions, custom tools and namespaces of them. Hosted ones are left out, as the answer says; others are 400.',
     },
     tool_choice: { anyOf: [text(), freeJson] },
     parallel_tool_calls: { type: 'boolean' },
@@ -303,17 +317,21 @@ export function openaiDocument({ version, address }: { version: string; address:
       '/chat/completions': {
         post: post('createChatCompletion', 'Answering a conversation', {
           body: 'ChatCompletionRequest',
-          answer: ref('ChatCompletion'),
+          answer: {
+            anyOf: [ref('ChatCompletion'), freeJson],
+            description: 'Of `openai` and `self_hosted`: as it was sent.',
+          },
           events:
             '`data:` with a chunk of the answer each, then `data: [DONE]`. A stream that fails ends with `data: {"error": …}` and a cut connection.',
-          leftOut: '`strict` where a tool has it and the model does not: the call was made without it.',
+          leftOut:
+            'What the call was made without: the types of hosted tools, each once; `strict` where a tool has it and the model does not.',
         }),
       },
       '/responses': {
-        post: post('createResponse', 'Passing a response of OpenAI through', {
+        post: post('createResponse', 'Passing a response through', {
           body: 'ResponseRequest',
           answer: freeJson,
-          events: 'The events of OpenAI as they are.',
+          events: 'The events as they were sent.',
           leftOut: 'The types of the hosted tools that the call was made without, each once: `web_search, mcp`.',
         }),
       },

@@ -1,6 +1,6 @@
 import { AnnalsError } from '../../core/errors.ts';
 import { errorOfCall } from '../../providers/call-error.ts';
-import { ProviderError } from '../../providers/port.ts';
+import { ProviderError, type VendorHeaders } from '../../providers/port.ts';
 import { refusedKey } from '../completions/complete.ts';
 import { QuotaReserved } from '../completions/refusals.ts';
 
@@ -21,8 +21,12 @@ const codes: Readonly<Partial<Record<AnnalsError['type'], string>>> = {
   payload_too_large: 'payload_too_large',
 };
 
-export function openaiError({ type, status, message, details, code }: AnnalsError): OpenaiError {
+export function openaiError({ type, status, message, details, code, passed }: AnnalsError): OpenaiError {
   const [detail] = details;
+  if (passed !== undefined) {
+    const { type: ownType, code: ownCode } = passed;
+    return { error: { message, type: ownType ?? typeOf(status), param: detail?.field ?? null, code: ownCode } };
+  }
   const isComplete = detail === undefined || detail.message === message;
   const text = isComplete ? message : `${message} ${detail.field}: ${detail.message}.`;
   return {
@@ -65,9 +69,20 @@ const noRetry = { 'x-should-retry': 'false' };
 export function errorOfAnswer(error: unknown, keyItem: string | undefined): unknown {
   if (error instanceof ProviderError) {
     const failure = errorOfCall(error);
+    const { vendor } = error;
     const details = error.fault === 'key_refused' ? [refusedKey(keyItem)] : [];
     const mayPass = error.usage === 'none' && error.fault !== 'quota_exhausted';
-    const headers = { ...failure.headers, ...(mayPass ? {} : noRetry) };
+    const vendorHeaders = passedHeaders(error.vendorHeaders, keyItem !== undefined);
+    const headers = { ...vendorHeaders, ...failure.headers, ...(mayPass ? {} : noRetry) };
+    if (vendor !== undefined && keyItem !== undefined && error.fault !== 'key_refused') {
+      const { message, type, param, code } = vendor;
+      return new AnnalsError(failure.type, message, {
+        cause: error,
+        headers,
+        details: param === null ? [] : [{ field: param, message }],
+        passed: { type, code },
+      });
+    }
     const code = codeOfFault[error.fault];
     return new AnnalsError(failure.type, failure.message, { cause: error, headers, details, code });
   }
@@ -82,4 +97,11 @@ export function errorOfAnswer(error: unknown, keyItem: string | undefined): unkn
     return new AnnalsError(error.type, error.message, { cause: error, headers: noRetry, details: error.details });
   }
   return error;
+}
+
+/** The limits that a vendor tells are those of its key: with the shared token they are nobody's business. */
+export function passedHeaders(headers: VendorHeaders, isOwn: boolean): VendorHeaders {
+  return isOwn
+    ? headers
+    : Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith('x-ratelimit-')));
 }

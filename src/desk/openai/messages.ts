@@ -9,17 +9,10 @@ import { Members, refused } from './members.ts';
 export const isEmpty = (value: unknown) =>
   typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 
-/** The provider of a conversation. */
-export interface ConversationTarget {
-  readonly openToolCall: OpenToolCall;
-  /** Whether its format is not chat completions: no empty texts, only objects as arguments, no `detail` of images. */
-  readonly isTranslated: boolean;
-}
-
 const isText = (value: unknown) => typeof value === 'string';
 
-/** The messages of a conversation. Throws the error for the client. */
-export function messagesOf(members: Members, target: ConversationTarget): readonly Message[] {
+/** The messages of a conversation with another provider. Throws the error for the client. */
+export function messagesOf(members: Members, openToolCall: OpenToolCall): readonly Message[] {
   const list = members.list('messages', openaiLimits.messages);
   if (list === undefined || list.length === 0) throw refused('messages', 'must have at least one message');
   /** The names of the called tools, by call id. */
@@ -32,34 +25,30 @@ export function messagesOf(members: Members, target: ConversationTarget): readon
     // Agent loops name the speaker. The providers' packages drop it.
     message.text('name');
     if (role === 'tool') {
-      const result = resultOf(message, called, target);
+      const result = resultOf(message, called, openToolCall);
       const last = messages.at(-1);
       // Vendors require the results of one answer together.
       if (last?.role === 'tool') messages[messages.length - 1] = { role, results: [...last.results, result] };
       else messages.push({ role, results: [result] });
     } else if (role === 'assistant') {
-      messages.push(assistantOf(message, called, target));
+      messages.push(assistantOf(message, called, openToolCall));
     } else if (role === 'user') {
       message.refuseOthers(['role', 'content', 'name']);
-      messages.push({ role, content: contentOf(message, (part) => userPart(part, target)) });
+      messages.push({ role, content: contentOf(message, userPart) });
     } else {
       message.refuseOthers(['role', 'content', 'name']);
-      messages.push(...textsOf(textOf(message, target)).map((content) => ({ role: 'system' as const, content })));
+      messages.push(...textsOf(textOf(message)).map((content) => ({ role: 'system' as const, content })));
     }
   }
   const last = messages.at(-1);
   const hasNothing = messages.every(isEmptyMessage);
-  if (target.isTranslated && last !== undefined && isEmptyMessage(last) && (hasNothing || last.role === 'user')) {
+  if (last !== undefined && isEmptyMessage(last) && (hasNothing || last.role === 'user')) {
     throw refused(members.at(`messages.${list.length - 1}.content`), 'must not be empty');
   }
   return messages;
 }
 
-function assistantOf(
-  message: Members,
-  called: Map<string, string>,
-  { openToolCall, isTranslated }: ConversationTarget,
-): Message {
+function assistantOf(message: Members, called: Map<string, string>, openToolCall: OpenToolCall): Message {
   // Clients send back what they received.
   message.refuseOthers(['role', 'content', 'name', 'refusal', 'tool_calls'], {
     reasoning_content: isText,
@@ -81,33 +70,33 @@ function assistantOf(
     if (opened === undefined) throw refused(call.at('id'), 'was not issued by this service to this tenant');
     // A call without arguments may have an empty text.
     const input = fn.text('arguments') || '{}';
-    if (isTranslated && parseObject(input) === undefined) {
+    if (parseObject(input) === undefined) {
       throw refused(fn.at('arguments'), 'must be the text of a JSON object');
     }
     return { ...opened, name, input };
   });
   const refusal = message.text('refusal') ?? '';
-  const said = message.get('content') === undefined ? '' : textOf(message, { isTranslated });
-  const content = refusal === '' ? said : isTranslated ? [...textsOf(said), refusal] : textsOf(said).join('') + refusal;
+  const said = message.get('content') === undefined ? '' : textOf(message);
+  const content = refusal === '' ? said : [...textsOf(said), refusal];
   if (content === '' && calls.length === 0 && message.get('content') === undefined) {
     throw refused(message.at('content'), 'is required where there are no tool_calls');
   }
   return { role: 'assistant', content, ...(calls.length === 0 ? {} : { toolCalls: calls }) };
 }
 
-function resultOf(message: Members, called: ReadonlyMap<string, string>, target: ConversationTarget): ToolResult {
+function resultOf(message: Members, called: ReadonlyMap<string, string>, openToolCall: OpenToolCall): ToolResult {
   message.refuseOthers(['role', 'content', 'name', 'tool_call_id']);
   const callId = message.neededText('tool_call_id');
   const name = called.get(callId);
-  const id = target.openToolCall(callId)?.id;
+  const id = openToolCall(callId)?.id;
   if (name === undefined || id === undefined) {
     throw refused(message.at('tool_call_id'), 'must be the id of a tool call of an earlier message');
   }
-  return { id, name, output: textOf(message, target) };
+  return { id, name, output: textOf(message) };
 }
 
-/** A text, or a list of texts, which the vendor's package joins for chat completions. */
-function textOf(message: Members, { isTranslated }: Pick<ConversationTarget, 'isTranslated'>): Text {
+/** A text, or a list of texts. */
+function textOf(message: Members): Text {
   const content = contentOf(message, (part) => {
     const type = part.one('type', ['text', 'refusal']);
     if (type === undefined) throw refused(part.at('type'), 'is required');
@@ -115,8 +104,7 @@ function textOf(message: Members, { isTranslated }: Pick<ConversationTarget, 'is
     return { type: 'text', text: part.neededText(type) };
   });
   if (typeof content === 'string') return content;
-  const texts = content.map((part) => (part.type === 'text' ? part.text : ''));
-  return isTranslated ? texts : texts.join('');
+  return content.map((part) => (part.type === 'text' ? part.text : ''));
 }
 
 function contentOf(message: Members, read: (part: Members) => UserPart): string | readonly UserPart[] {
@@ -128,7 +116,7 @@ function contentOf(message: Members, read: (part: Members) => UserPart): string 
   return parts;
 }
 
-function userPart(part: Members, { isTranslated }: ConversationTarget): UserPart {
+function userPart(part: Members): UserPart {
   const type = part.one('type', ['text', 'image_url']);
   if (type === undefined) throw refused(part.at('type'), 'is required');
   part.refuseOthers(['type', type]);
@@ -137,7 +125,7 @@ function userPart(part: Members, { isTranslated }: ConversationTarget): UserPart
   if (image === undefined) throw refused(part.at('image_url'), 'is required');
   image.refuseOthers(['url', 'detail']);
   const detail = image.one('detail', ['auto', 'low', 'high']);
-  if (isTranslated && detail !== undefined && detail !== 'auto') {
+  if (detail !== undefined && detail !== 'auto') {
     throw refused(image.at('detail'), 'is not taken by models of this provider');
   }
   const url = image.neededText('url');
@@ -148,7 +136,7 @@ function userPart(part: Members, { isTranslated }: ConversationTarget): UserPart
       'must be a data: URL with a PNG, JPEG, WebP or GIF in base64: the service fetches no images',
     );
   }
-  return { type: 'image', mediaType, data, detail: detail === 'auto' ? undefined : detail };
+  return { type: 'image', mediaType, data };
 }
 
 /** Decoding skips invalid characters, which makes the result shorter. */
@@ -162,7 +150,7 @@ export function isToolName(name: string): boolean {
 }
 
 /** The vendor's id of a tool call, with its signature if the same provider is called. Undefined for a malformed id. */
-type OpenToolCall = (id: string) => Pick<ToolCall, 'id' | 'signature'> | undefined;
+export type OpenToolCall = (id: string) => Pick<ToolCall, 'id' | 'signature'> | undefined;
 
 const prefix = 'call_sealed_';
 

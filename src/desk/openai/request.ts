@@ -2,7 +2,7 @@ import { AnnalsError } from '../../core/errors.ts';
 import { type JsonFormat, type Message, type ModelCall, reasoningEfforts, type Tool } from '../../providers/port.ts';
 import { openaiLimits } from './limits.ts';
 import { Members, refused } from './members.ts';
-import { type ConversationTarget, isEmpty, isToolName, messagesOf } from './messages.ts';
+import { isEmpty, isToolName, messagesOf, type OpenToolCall } from './messages.ts';
 
 /** A request of `POST /chat/completions`. */
 export interface ChatRequest {
@@ -69,7 +69,7 @@ const ignored: Readonly<Record<string, (value: unknown) => boolean>> = {
 const maxShortBody = openaiLimits.textBytes / 6;
 
 /** Parses a request of so many characters. Throws validation_violation naming the member, and payload_too_large. */
-export function readChatRequest(body: unknown, characters: number, target: ConversationTarget): ChatRequest {
+export function readChatRequest(body: unknown, characters: number, openToolCall: OpenToolCall): ChatRequest {
   const members = new Members(body, '');
   members.refuseOthers(taken, ignored);
   const tools = (members.list('tools', openaiLimits.tools) ?? []).map((tool, index) =>
@@ -81,7 +81,7 @@ export function readChatRequest(body: unknown, characters: number, target: Conve
   if (streamOptions !== undefined && !stream) throw refused('stream_options', 'is only for streams');
   const user = members.name('user', openaiLimits.userCharacters);
   const maxTokens = members.whole('max_completion_tokens', 1_000_000) ?? members.whole('max_tokens', 1_000_000);
-  const messages = messagesOf(members, target);
+  const messages = messagesOf(members, openToolCall);
   if (characters > maxShortBody) refuseLongText({ messages, tools });
   return {
     model: members.neededText('model'),

@@ -1,11 +1,13 @@
 import { type PassThrough, Readable } from 'node:stream';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { AnnalsError } from '../../core/errors.ts';
 import { noSuchOperation } from '../../http/allowed-methods.ts';
 import { clientClosedRequest, whenClientGone } from '../../http/client-gone.ts';
+import { AccessTokenFault } from '../../http/credentials.ts';
 import { answerErrorsAs } from '../../http/error-answers.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import type { Scope } from '../../http/scopes.ts';
+import type { PassedOperation, VendorHeaders } from '../../providers/port.ts';
 import type { Idempotency } from '../completions/idempotency.ts';
 import { CompletionHeaders } from '../completions/schemas.ts';
 import { userOfHeader } from '../end-user.ts';
@@ -16,7 +18,7 @@ import { documentPath, leftOutHeader, openaiDocument } from './document.ts';
 import { invalidKey, openaiError } from './error-body.ts';
 import { type IdempotentAnswer, idempotentAnswer } from './idempotent-answer.ts';
 import { openaiLimits } from './limits.ts';
-import type { Openai, PreparedCall, PreparedResponse } from './service.ts';
+import type { Openai, PreparedCall, PreparedPassing } from './service.ts';
 
 const scopes: readonly Scope[] = ['ai.completion_manage'];
 const schema = { hide: true } as const;
@@ -28,12 +30,14 @@ export async function openaiRoutes(
 ): Promise<void> {
   answerErrorsAs(app, { fault: ({ message }) => invalidKey(message), message: openaiError });
 
+  app.addHook('onRequest', refuseTwoCredentials);
+
   const document = openaiDocument(described);
   app.get(documentPath, { schema }, (_request, reply) => reply.type('application/json; charset=utf-8').send(document));
 
   const ofCalls = {
     bodyLimit: openaiLimits.bodyBytes,
-    config: { scopes, work: 'calls', takesKeys: true },
+    config: { scopes, work: 'calls', takesKeys: true, refusesByteOrderMark: true },
     preParsing: prefetchKeys((tenant) => openai.keysOf(tenant)),
     schema: { ...schema, headers: CompletionHeaders },
   } as const;
@@ -42,7 +46,7 @@ export async function openaiRoutes(
   async function answerCall(
     request: FastifyRequest,
     reply: FastifyReply,
-    make: (reply: AnswerTo) => Promise<PassThrough | string>,
+    make: MakeAnswer,
     leftOut: readonly string[],
   ): Promise<FastifyReply> {
     const gone = whenClientGone(reply);
@@ -51,7 +55,7 @@ export async function openaiRoutes(
     const { tenant, clientId } = credentials;
     try {
       const answer = idempotentAnswer(idempotency, { tenant, clientId, key, bodyText }, gone);
-      const made = await make({ answer, gone, raw: reply.raw, request });
+      const made = await make({ answer, gone, raw: reply.raw, request, reply });
       if (leftOut.length > 0) reply.header(leftOutHeader, leftOut.join(', '));
       if (typeof made === 'string') return await reply.type('application/json').send(made);
       return await reply.headers(streamHeaders).type('text/event-stream').send(made);
@@ -61,32 +65,13 @@ export async function openaiRoutes(
     }
   }
 
-  app.post('/openai/:tenant/v1/chat/completions', ofCalls, async (request, reply) => {
-    const prepared = await openai.prepare(callerOf(request), request.body, request.bodyText.length);
-    const { head, idOf, leftOut, answer } = prepared;
-    return await answerCall(
-      request,
-      reply,
-      (to) =>
-        prepared.request.stream
-          ? stream(prepared, to)
-          : whole(to, async (signal) => JSON.stringify(completionBody(head, await answer({ signal }), idOf))),
-      leftOut,
-    );
-  });
-
-  app.post('/openai/:tenant/v1/responses', ofCalls, async (request, reply) => {
-    const prepared = await openai.prepareResponse(callerOf(request), request.body);
-    return await answerCall(
-      request,
-      reply,
-      (to) =>
-        prepared.request.stream
-          ? streamResponse(prepared, to)
-          : whole(to, async (signal) => JSON.stringify(await prepared.answer({ signal }))),
-      prepared.request.leftOut,
-    );
-  });
+  for (const operation of ['chat/completions', 'responses'] as const) {
+    app.post(`/openai/:tenant/v1/${operation}`, ofCalls, async (request, reply) => {
+      const prepared = await openai.prepare(callerOf(request), operation, request);
+      const make = 'passed' in prepared ? passing(prepared, operation) : translated(prepared);
+      return await answerCall(request, reply, make, prepared.leftOut);
+    });
+  }
 
   app.get('/openai/:tenant/v1/models', { config: { scopes, takesKeys: true }, schema }, async ({ credentials }) => ({
     object: 'list',
@@ -114,13 +99,25 @@ function callerOf(request: FastifyRequest) {
   return { ...request.credentials, header: userOfHeader(request) };
 }
 
+/** Two credentials could be of two callers. */
+const refuseTwoCredentials: onRequestHookHandler = ({ raw }, _reply, done) => {
+  const names = raw.rawHeaders.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase());
+  const credentials = names.filter((name) => credentialHeaders.has(name));
+  done(credentials.length > 1 ? new AccessTokenFault('invalid') : undefined);
+};
+
+const credentialHeaders = new Set(['authorization', 'x-api-key', 'api-key', 'x-goog-api-key']);
+
 /** The target of an answer. */
 interface AnswerTo {
   readonly answer: IdempotentAnswer;
   readonly gone: AbortSignal;
   readonly raw: FastifyReply['raw'];
   readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
 }
+
+type MakeAnswer = (to: AnswerTo) => Promise<PassThrough | string>;
 
 async function whole(
   { answer, request }: AnswerTo,
@@ -147,25 +144,39 @@ async function streamOf(
   );
 }
 
-function streamResponse({ answer }: PreparedResponse, to: AnswerTo): Promise<PassThrough> {
-  return streamOf(to, eventOfFailure, async ({ write, begin }) => {
-    await answer({
-      signal: to.answer.signal,
-      onAnswering: begin,
-      onEvent: (passed) => write(namedEvent(passed)),
+function translated(prepared: PreparedCall): MakeAnswer {
+  const { head, idOf, answer } = prepared;
+  return (to) =>
+    prepared.request.stream
+      ? stream(prepared, to)
+      : whole(to, async (signal) => JSON.stringify(completionBody(head, await answer({ signal }), idOf)));
+}
+
+/** A repeat of a request has no headers of the vendor. */
+function passing({ passed, answer }: PreparedPassing, operation: PassedOperation): MakeAnswer {
+  if (!passed.stream) {
+    return (to) =>
+      whole(to, async (signal) => {
+        const { text, headers } = await answer({ signal });
+        to.reply.headers(headers);
+        return text;
+      });
+  }
+  const failed = operation === 'responses' ? eventOfFailure : (error: AnnalsError) => event(openaiError(error));
+  return (to) =>
+    streamOf(to, failed, async ({ write, begin }) => {
+      const onAnswering = (headers: VendorHeaders) => {
+        if (!to.reply.sent) to.reply.headers(headers);
+        begin();
+      };
+      await answer({ signal: to.answer.signal, onAnswering, onText: write });
+      return '';
     });
-    return '';
-  });
 }
 
 function eventOfFailure(error: AnnalsError): string {
   const { code, message, param } = openaiError(error).error;
-  return namedEvent({ type: 'error', code, message, param, sequence_number: 0 });
-}
-
-function namedEvent(passed: object): string {
-  const type: unknown = Reflect.get(passed, 'type');
-  return `${typeof type === 'string' && /^[\w.]+$/.test(type) ? `event: ${type}\n` : ''}${event(passed)}`;
+  return `event: error\n${event({ type: 'error', code, message, param, sequence_number: 0 })}`;
 }
 
 function stream({ request: { includesUsage }, head, idOf, answer }: PreparedCall, to: AnswerTo): Promise<PassThrough> {

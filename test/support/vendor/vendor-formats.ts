@@ -64,8 +64,10 @@ export const chatFormat: VendorFormat = {
         message: {
           role: 'assistant',
           content: toolCall === undefined ? text : null,
+          refusal: null,
           ...(toolCall === undefined ? {} : { tool_calls: [chatToolCall(toolCall)] }),
         },
+        logprobs: null,
         finish_reason: toolCall === undefined ? finish : 'tool_calls',
       },
     ],
@@ -79,7 +81,10 @@ export const chatFormat: VendorFormat = {
       model: 'm',
       choices: [{ index: 0, delta, finish_reason: reason }],
     });
-    const deltas = toolCall === undefined ? words(text).map((content) => chunk({ content }, null)) : [];
+    const deltas =
+      toolCall === undefined
+        ? words(text).map((content, index) => chunk(index === 0 ? { role: 'assistant', content } : { content }, null))
+        : [];
     const calls =
       toolCall === undefined ? [] : [chunk({ tool_calls: [{ index: 0, ...chatToolCall(toolCall) }] }, null)];
     return [
