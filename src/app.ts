@@ -3,6 +3,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import type pg from 'pg';
 import { countReads } from './access/accesses/count-reads.ts';
 import { accessRoutes, accessUpkeep } from './access/accesses/routes.ts';
+import { grantListRoutes } from './access/grants/grant-list-routes.ts';
 import { authorizationServerRoutes } from './access/grants/routes.ts';
 import { credentialRoutes } from './access/keys/routes.ts';
 import { noteUsesOfClients } from './access/oauth/last-uses.ts';
@@ -151,6 +152,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
   await app.register(accessUpkeep, { db });
   await app.register(credentialRoutes, { administration, documents, paginator, lockPerson: webConsole.lockPerson });
   await app.register(sessionListRoutes, { db, documents, paginator, sessions: webConsole.sessions });
+  await app.register(grantListRoutes, { db, documents, paginator, sessions: webConsole.sessions });
   await app.register(mcpRoutes, { history: historyTexts, address: authorizationServer?.address });
   if (authorizationServer !== undefined) await app.register(authorizationServerRoutes, authorizationServer);
   await app.register(consoleRoutes, { ...webConsole, approvals: authorizationServer?.consent });

@@ -31,9 +31,9 @@ export const permittedBy = {
     'Sets who made a recorded change, and for whom. Without this scope the actor is the name of the client.',
   'schema.custominstance_manage': 'Writes and reads the instances of custom entities.',
   'access.credential_view':
-    'Reads who is signed in, and clients and keys: who made them, their rights and their last use, without secrets.',
+    'Reads who is signed in, the programs that people allowed, and clients and keys: who made them, their rights and their last use, without secrets.',
   'access.credential_manage':
-    'Ends sessions; makes clients and keys within its own rights, narrows, rotates and revokes them; and tests the sign-in. Includes access.credential_view.',
+    'Ends sessions and what people allowed programs; makes clients and keys within its own rights, narrows, rotates and revokes them; and tests the sign-in. Includes access.credential_view.',
   'usage.budget_manage': 'Writes and reads budgets: what calls of models may use and cost.',
   'usage.usage_read': 'Reads the usage by day (entries, bytes, requests and tokens), calls of models and their costs.',
 } as const;

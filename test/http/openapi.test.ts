@@ -265,6 +265,7 @@ deleteBudget delete /usage/{tenant}/budgets/{id}
 deleteClient delete /access/{tenant}/clients/{id}
 deleteConfiguration delete /configuration/{tenant}/configurations/{key}
 deleteCustomEntityType delete /schema/{tenant}/custom-entities/{type}
+deleteGrant delete /access/{tenant}/grants/{id}
 deleteInstance delete /schema/{tenant}/custom-entities/{type}/instances/{id}
 deleteJob delete /ai-service/{tenant}/jobs/{id}
 deleteKey delete /access/{tenant}/keys/{id}
@@ -286,6 +287,7 @@ getCustomEntityType get /schema/{tenant}/custom-entities/{type}
 getDocument get /changelog/{tenant}/documents
 getEntry get /changelog/{tenant}/entries
 getFacets get /changelog/{tenant}/facets
+getGrant get /access/{tenant}/grants/{id}
 getHistogram get /changelog/{tenant}/histogram
 getInstance get /schema/{tenant}/custom-entities/{type}/instances/{id}
 getJob get /ai-service/{tenant}/jobs/{id}
@@ -315,6 +317,7 @@ listClients get /access/{tenant}/clients
 listConfigurations get /configuration/{tenant}/configurations
 listCustomEntityTypes get /schema/{tenant}/custom-entities
 listErasures get /changelog/{tenant}/erasures
+listGrants get /access/{tenant}/grants
 listInstances get /schema/{tenant}/custom-entities/{type}/instances
 listJobs get /ai-service/{tenant}/jobs
 listKeys get /access/{tenant}/keys
@@ -354,6 +357,7 @@ searchAgents post /ai-service/{tenant}/agentic/agents/search
 searchBudgets post /usage/{tenant}/budgets/search
 searchClients post /access/{tenant}/clients/search
 searchErasures post /changelog/{tenant}/erasures/search
+searchGrants post /access/{tenant}/grants/search
 searchInstances post /schema/{tenant}/custom-entities/{type}/instances/search
 searchJobs post /ai-service/{tenant}/jobs/search
 searchKeys post /access/{tenant}/keys/search

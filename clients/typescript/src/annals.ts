@@ -12,6 +12,7 @@ import { Configurations } from './resources/configurations.ts';
 import { Clients, Keys } from './resources/credentials.ts';
 import { CustomEntities } from './resources/custom-entities.ts';
 import { Erasures } from './resources/erasures.ts';
+import { Grants } from './resources/grants.ts';
 import { History } from './resources/history.ts';
 import { Instances } from './resources/instances.ts';
 import { Jobs } from './resources/jobs.ts';
@@ -83,6 +84,7 @@ export class Annals {
   readonly clients: Clients;
   readonly keys: Keys;
   readonly sessions: Sessions;
+  readonly grants: Grants;
   readonly erasures: Erasures;
   readonly proofs: Proofs;
   readonly configurations: Configurations;
@@ -126,6 +128,7 @@ export class Annals {
     this.clients = new Clients(transport, tenant);
     this.keys = new Keys(transport, tenant);
     this.sessions = new Sessions(transport, tenant);
+    this.grants = new Grants(transport, tenant);
     this.erasures = new Erasures(transport, tenant);
     this.proofs = new Proofs(transport, tenant);
     this.configurations = new Configurations(transport, tenant, plainAnswers<Configuration>());

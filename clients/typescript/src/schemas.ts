@@ -6,6 +6,8 @@ type Schemas = components['schemas'];
 export type Access = Schemas['AccessItem'];
 /** A session of the console. */
 export type ConsoleSession = Schemas['ConsoleSessionItem'];
+/** What a person allowed a program. */
+export type Grant = Schemas['GrantItem'];
 /** Who made changes, with all names beside the id. */
 export type Actor = Schemas['Actor'];
 export type Agent = Schemas['Agent'];

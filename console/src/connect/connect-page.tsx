@@ -4,6 +4,7 @@ import { allows, session } from '../api/session.ts';
 import { CopiedLines } from '../components/credentials.tsx';
 import { Card, PageHeader } from '../components/page.tsx';
 import { basePath, Link } from '../router/router.tsx';
+import { GrantsCard } from './grants-card.tsx';
 import { KeysCard, type MadeKey } from './keys-card.tsx';
 import { type Program, programsOf } from './programs.ts';
 import './connect.css';
@@ -24,6 +25,7 @@ export function ConnectPage() {
         lead="Ask the history from Claude Code, Cursor, Visual Studio Code or Codex: who changed what, when, from what to what."
       />
       {mayMakeKeys ? <KeysCard made={made} onMade={setMade} /> : <KeysOfOperators tenant={tenant} />}
+      <GrantsCard />
       <Card body="connect-card" title={made === undefined ? 'The key' : 'Your new key'}>
         {made === undefined ? undefined : <p>It is shown only once: store it before you leave the page.</p>}
         <p>Set it in the shell in which you start the program. Visual Studio Code asks for the key instead.</p>

@@ -11,6 +11,7 @@ import { ListPage, useList } from '../lists/list-page.tsx';
 import { programText } from './program-text.ts';
 
 const ClientsView = later(async () => (await import('./credentials-view.tsx')).ClientsView);
+const GrantsView = later(async () => (await import('./grants-view.tsx')).GrantsView);
 const KeysView = later(async () => (await import('./credentials-view.tsx')).KeysView);
 const ProofView = later(async () => (await import('./proof-view.tsx')).ProofView);
 const SessionsView = later(async () => (await import('./sessions-view.tsx')).SessionsView);
@@ -24,6 +25,7 @@ export const securityViews: readonly View[] = [
     : []),
   { path: 'security/clients', tab: 'Clients and keys', scopes: credentialScopes, Content: ClientsView },
   { path: 'security/keys', below: 'security/clients', scopes: credentialScopes, Content: KeysView },
+  { path: 'security/grants', tab: 'Programs', scopes: credentialScopes, Content: GrantsView },
   { path: 'security/proof', tab: 'Proof', scopes: ['changelog.proof_read'], Content: ProofView },
 ];
 

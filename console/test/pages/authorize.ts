@@ -123,7 +123,30 @@ export function authorizeTests(the: () => ConsoleUnderTest): void {
     const { client, connecting } = await connect();
     await connecting;
     expect((await client.listTools()).tools.map(({ name }) => name)).toContain('search_changes');
+
+    // The person sees it, and ends it.
+    await page.goto(`${service.url}/console/connect`);
+    await page.getByRole('button', { name: 'End Claude' }).waitFor({ timeout: 10_000 });
+    await checkAccessibility(page);
+    await page.getByRole('button', { name: 'End Claude' }).click();
+    await page.getByRole('button', { name: 'End it' }).click();
+    await page.getByText('You have allowed no program.').waitFor();
+    await expect
+      .poll(() =>
+        client.listTools().then(
+          () => 'reads',
+          () => 'ended',
+        ),
+      )
+      .toBe('ended');
     await client.close();
+  });
+
+  test('all programs of a tenant are under Security', async () => {
+    const { open, checkAccessibility } = the();
+    const page = await open('security/grants', { scope: 'access.credential_manage' });
+    await page.getByRole('heading', { name: 'Programs that signed in' }).waitFor();
+    await checkAccessibility(page);
   });
 
   test('a request that is refused is shown in words, and no site frames the page', async () => {

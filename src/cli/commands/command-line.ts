@@ -28,6 +28,7 @@ const groups: Record<string, Record<string, ListedCommand>> = {
     key: { summary: 'create, list and revoke keys of programs', load: () => import('./key.ts') },
     console: { summary: 'print a link that signs in to the console', load: () => import('./console.ts') },
     session: { summary: 'list and end sessions of the console', load: () => import('./session.ts') },
+    grant: { summary: 'list and revoke what people allowed programs', load: () => import('./grant.ts') },
     erase: { summary: 'erase a person or a document', load: () => import('./erase.ts') },
     hold: { summary: "suspend the deletion of a tenant's history", load: () => import('./hold.ts') },
     retention: { summary: "delete a tenant's old history", load: () => import('./retention.ts') },

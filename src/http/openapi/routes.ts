@@ -26,6 +26,7 @@ const tags = {
   Usage: 'The usage of a tenant by day: entries, bytes, requests and tokens. The calls of models.',
   Accesses: 'Who signed in, who was refused, and who downloaded exports.',
   Credentials: 'Clients and keys of a tenant: who made them, what they may do, and their last use.',
+  Grants: 'What people allowed programs that signed in, and its end.',
   Sessions: 'Who is signed in to the console of a tenant, and the end of their sessions.',
   Health: 'For operators of the service.',
 };

@@ -3,10 +3,13 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { createClient, revokeClient } from '../../../src/access/oauth/clients.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
 import { Browser } from '../../support/server/browser.ts';
+import { annals } from '../../support/server/command.ts';
 import { linkFor } from '../../support/server/console-sessions.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { PeopleServer, publicUrl, rulesOf } from '../../support/server/people.ts';
 import { ConsentBrowser, TestProgram, type Tokens } from '../../support/server/program.ts';
+import { routesOf } from '../../support/server/routes-of.ts';
+import { testSecretKeys } from '../../support/server/server.ts';
 
 const reading = 'changelog.changelog_read';
 const service = closeAfterAll(
@@ -493,4 +496,102 @@ describe('registrations', () => {
     expect(body).toMatchObject({ token_endpoint_auth_method: 'none', application_type: 'native' });
     expect(body).not.toHaveProperty('client_secret');
   });
+});
+
+describe('grants are listed and ended', () => {
+  interface Listed {
+    readonly id: string;
+    readonly name: string;
+    readonly onBehalfOf: string;
+  }
+  const manager = async (scope: string, tenant = 'acme') => {
+    const token = await server.token(tenant, { scope });
+    return (path: string, method = 'GET') =>
+      fetch(`${server.baseUrl}${path}`, { method, headers: { authorization: `Bearer ${token}` } });
+  };
+  const idOf = ({ access_token: token }: Tokens) => token.split('_')[3] ?? '';
+
+  test('all of a tenant by who may see credentials, and ended by who may manage them', async () => {
+    const tokens = await connect(await signedIn());
+    const path = `/access/acme/grants/${idOf(tokens)}`;
+    const view = await manager('access.credential_view');
+    const items = (await (await view(`/access/acme/grants?q=subject:"u-${people}"`)).json()) as Listed[];
+    expect(items).toMatchObject([
+      { id: idOf(tokens), name: 'Test program', onBehalfOf: `Jane ${people}`, endsWithSession: false },
+    ]);
+    expect(await (await view(path)).json()).toEqual(items[0]);
+    expect((await view(path, 'DELETE')).status).toBe(403);
+    const others = await manager('access.credential_manage', 'beta');
+    expect((await others(path)).status).toBe(403);
+    expect((await others(path.replace('acme', 'beta'), 'DELETE')).status).toBe(404);
+    const manage = await manager('access.credential_manage');
+    expect((await manage(path, 'DELETE')).status).toBe(204);
+    expect((await manage(path, 'DELETE')).status).toBe(404);
+    expect((await view(path)).status).toBe(404);
+    await eventually(async () => expect(await tokens.program.mayRead(tokens.access_token, 'acme')).toBe(false));
+    const { details } = (await accesses('grant_ended'))[0] as { details: Record<string, string> };
+    expect(Object.keys(details)).toEqual(['by', 'byClient']);
+  });
+
+  test('a person sees and ends their own alone', async () => {
+    const browser = await signedIn();
+    const tokens = await connect(browser);
+    const stranger = await byLink();
+    const own = async (of: ConsentBrowser) =>
+      ((await (await of.call('/console/api/session/grants')).json()) as { grants: Listed[] }).grants.map(
+        ({ id }) => id,
+      );
+    expect(await own(browser)).toEqual([idOf(tokens)]);
+    expect(await own(stranger)).toEqual([]);
+    const end = (of: ConsentBrowser) => of.call(`/console/api/session/grants/${idOf(tokens)}`, { method: 'DELETE' });
+    expect((await end(stranger)).status).toBe(404);
+    expect((await end(browser)).status).toBe(204);
+    expect(await own(browser)).toEqual([]);
+    // The sign-in that was made for it is gone as well.
+    const { rows: kept } = await sql`
+      select from console_session where subject = ${`u-${people}`} and for_keys`.execute(db);
+    expect(kept).toHaveLength(0);
+  });
+
+  test('on the command line', async () => {
+    const tokens = await connect(await signedIn());
+    const environment = {
+      DATABASE_URL: server.database.url,
+      ANNALS_SECRET_KEY: testSecretKeys.map((key) => Buffer.from(key).toString('base64')).join(','),
+      LOG_LEVEL: 'fatal',
+    };
+    const listed = await annals(['grant', 'list', '--tenant', 'acme'], environment);
+    expect(JSON.parse(listed.stdout)).toContainEqual(expect.objectContaining({ id: idOf(tokens) }));
+    const revoke = ['grant', 'revoke', '--tenant', 'acme', idOf(tokens)];
+    expect(JSON.parse((await annals(revoke, environment)).stdout)).toMatchObject({ revoked: true });
+    expect((await annals(revoke, environment)).stderr).toContain('there is no active grant');
+    await eventually(async () => expect(await tokens.program.mayRead(tokens.access_token, 'acme')).toBe(false));
+  });
+
+  test('a person has 50; a new one ends the oldest', async () => {
+    const browser = await byLink();
+    const program = await TestProgram.register(server, publicUrl);
+    const first = await connect(browser, program);
+    for (let count = 0; count < 49; count += 1) await allow(browser, program);
+    expect((await program.refresh(first.refresh_token)).status).toBe(200);
+    await allow(browser, program);
+    expect((await program.refresh(first.refresh_token)).body.error).toBe('invalid_grant');
+  });
+});
+
+test('the authorization server has these routes and no others', () => {
+  const routes = routesOf(server.app).map(({ method, path }) => `${method} ${path}`);
+  expect(routes.filter((route) => /oauth|authoriz/.test(route)).sort()).toEqual([
+    'GET /.well-known/oauth-authorization-server',
+    'GET /.well-known/oauth-protected-resource/mcp/:name',
+    'GET /console/api/authorizations',
+    'GET /oauth/authorize',
+    'HEAD /.well-known/oauth-authorization-server',
+    'HEAD /.well-known/oauth-protected-resource/mcp/:name',
+    'HEAD /console/api/authorizations',
+    'POST /console/api/authorizations',
+    'POST /oauth/register',
+    'POST /oauth/revoke',
+    'POST /oauth/token',
+  ]);
 });
