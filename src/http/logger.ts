@@ -1,4 +1,5 @@
 import { type DestinationStream, destination, type LogFn, type Logger, pino } from 'pino';
+import { AnnalsError } from '../core/errors.ts';
 import { mask } from '../core/sealing.ts';
 import { currentTrace } from '../core/trace.ts';
 import { isAtLimit, isReadOnly, isUnreachable, isWorkerUnreachable } from '../postgres/connections/unreachable.ts';
@@ -255,6 +256,8 @@ function isPlainObject(value: unknown): value is Record<string, unknown> {
  */
 function describeError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { message: 'something other than an error was thrown' };
+  // Its message is the provider's, which may have a part of what it was asked.
+  if (error instanceof AnnalsError && error.passed !== undefined) return describeError(error.cause);
   const code = 'code' in error ? error.code : undefined;
   return {
     name: error.name,

@@ -362,6 +362,15 @@ describe('errors', () => {
     expect(shared).toMatchObject({ status: 400, error: { message: 'The provider refuses the request.' } });
   });
 
+  test('reach no log', async () => {
+    for (const provider of passed) {
+      const answer = await ask(provider, { error: { ...error, message: vendorSecret } }, 500);
+      expect(answer).toMatchObject({ status: 502, error: { message: vendorSecret } });
+    }
+    expect(server.logLines.join()).toContain('provider call failed: unavailable');
+    expect(server.logLines.join()).not.toContain(vendorSecret);
+  });
+
   test('of a stream reach the client as well, and cut its connection', async () => {
     const chunk = 'data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":null}]}\n\n';
     vendor.behave({ kind: 'events', events: [chunk, `data: ${JSON.stringify({ error })}\n\n`] });
