@@ -144,13 +144,8 @@ export function partsOf(content: string | readonly UserPart[]): readonly UserPar
 
 function promptPart(part: UserPart) {
   if (part.type === 'text') return part;
-  const { mediaType, data, detail } = part;
-  return {
-    type: 'file' as const,
-    mediaType,
-    data: { type: 'data' as const, data },
-    ...(detail === undefined ? {} : { providerOptions: { openai: { imageDetail: detail } } }),
-  };
+  const { mediaType, data } = part;
+  return { type: 'file' as const, mediaType, data: { type: 'data' as const, data } };
 }
 
 function reasoningParts({ signature }: ToolCall, reasoningOf: Adapter['reasoningOf']) {

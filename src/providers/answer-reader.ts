@@ -18,7 +18,7 @@ export type ReadResult =
 export type WholeResult = ReadResult | { is: 'whole'; answer: WholeAnswer };
 
 /** An answer without its figures. */
-export type WholeAnswer = Pick<Answer, 'text' | 'toolCalls' | 'finishReason' | 'refusal' | 'unreadToolCalls'>;
+export type WholeAnswer = Pick<Answer, 'text' | 'toolCalls' | 'finishReason' | 'unreadToolCalls'>;
 
 export interface StreamReader {
   read(event: unknown): ReadResult;

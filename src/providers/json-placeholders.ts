@@ -23,16 +23,6 @@ export function placeholder(text: string): Record<string, unknown> {
   return { [key]: Buffer.from(text).toString('base64') };
 }
 
-/** Marks a text as a refusal, where the package passes it on among the answer's texts. */
-export function asRefusal(text: string): string {
-  return text === '' ? text : key + text;
-}
-
-/** The text of a marked refusal; otherwise undefined. */
-export function refusalIn(text: string): string | undefined {
-  return text.startsWith(key) ? text.slice(key.length) : undefined;
-}
-
 /** Replaces the placeholders in a JSON text with their texts. */
 export function withOriginals(json: string): string {
   if (!json.includes(key)) return json;

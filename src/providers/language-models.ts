@@ -88,7 +88,7 @@ async function streamedAnswer(
 ): Promise<Answer> {
   const { stream } = await model.doStream(options);
   return await answerOfStream(stream, () => request.usage, adapter, {
-    onText: (text, isRefusal) => request.pass(() => onText(text, isRefusal)),
+    onText: (text) => request.pass(() => onText(text)),
     onToolCall: (piece) => request.pass(() => onToolCall?.(piece)),
   });
 }

@@ -11,7 +11,7 @@ import {
   unknown,
   type WholeAnswer,
 } from './answer-reader.ts';
-import { asRefusal, withOriginals } from './json-placeholders.ts';
+import { withOriginals } from './json-placeholders.ts';
 import { figure, memberOf } from './members.ts';
 import type { ToolCall } from './port.ts';
 
@@ -31,8 +31,7 @@ export const openaiAnswers: AnswerReader = {
     const finishReason = finishReasonOf(choice, refusal !== '') ?? ended(toolCalls.length > 0);
     const unreadToolCalls = sent.length - maxToolCalls;
     const unread = unreadToolCalls > 0 ? { unreadToolCalls } : {};
-    const refused = refusal === '' ? {} : { refusal };
-    return { is: 'whole', answer: { text: content + refusal, toolCalls, finishReason, ...refused, ...unread } };
+    return { is: 'whole', answer: { text: content + refusal, toolCalls, finishReason, ...unread } };
   },
 
   stream: () => new ChatStream(),
@@ -58,7 +57,7 @@ class ChatStream implements StreamReader {
     if (finishReason !== undefined) this.isComplete = true;
     const toolCalls = listOf(memberOf(delta, 'tool_calls')).flatMap((call) => this.#toolCall(call));
     const { content, refusal } = textsOf(delta);
-    return chunk({ content, refusal: asRefusal(refusal), tool_calls: toolCalls }, finishReason);
+    return chunk({ content: content + refusal, tool_calls: toolCalls }, finishReason);
   }
 
   done(): object | undefined {

@@ -6,7 +6,7 @@ import type {
 } from '@ai-sdk/provider';
 import type { Adapter, Reasoning } from './adapter.ts';
 import { answerLimits } from './answer-limits.ts';
-import { refusalIn, withOriginals } from './json-placeholders.ts';
+import { withOriginals } from './json-placeholders.ts';
 import { memberOf } from './members.ts';
 import type { Answer, ModelCall, OnText, ToolCall, Usage } from './port.ts';
 
@@ -76,7 +76,6 @@ export async function answerOfStream(
   const content: LanguageModelV4Content[] = [];
   const reasoning = new ReasoningOfStream(content);
   const toolCalls = new ToolCallsOfStream(adapter, onToolCall);
-  let refusal = '';
   let bytes = 0;
   const take = (text: string) => {
     bytes += Buffer.byteLength(text);
@@ -88,12 +87,10 @@ export async function answerOfStream(
         warnings = part.warnings;
         break;
       case 'text-delta': {
-        const refused = refusalIn(part.delta);
-        const text = refused ?? withOriginals(part.delta);
+        const text = withOriginals(part.delta);
         take(text);
         content.push({ type: 'text', text });
-        refusal += refused ?? '';
-        if (text !== '') await onText(text, refused !== undefined);
+        if (text !== '') await onText(text);
         break;
       }
       case 'reasoning-start':
@@ -118,10 +115,7 @@ export async function answerOfStream(
         throw new Error('the stream reports an error');
       case 'finish':
         // A stream without the vendor's end marker was truncated.
-        return {
-          ...answerOf({ ...part, content, warnings }, usage(), adapter),
-          ...(refusal === '' ? {} : { refusal }),
-        };
+        return answerOf({ ...part, content, warnings }, usage(), adapter);
     }
   }
   throw new Error('the stream was cut');

@@ -132,7 +132,7 @@ export async function passThrough(
         ...passed.headers,
         ...(apiKey === '' ? {} : { authorization: `Bearer ${apiKey}` }),
       },
-      body: passed.text(maxTokens),
+      body: passed.bytes(maxTokens),
       signal: request.signal,
     });
     let text = '';

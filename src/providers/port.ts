@@ -16,8 +16,8 @@ export type Text = string | readonly string[];
 
 export type UserPart =
   | { type: 'text'; text: string }
-  /** `data` is base64. `detail` is a setting of the first provider. */
-  | { type: 'image'; mediaType: string; data: string; detail?: 'low' | 'high' | undefined };
+  /** `data` is base64. */
+  | { type: 'image'; mediaType: string; data: string };
 
 export interface Tool {
   name: string;
@@ -86,7 +86,7 @@ export type PassedOperation = 'chat/completions' | 'responses';
 export interface PassThroughRequest {
   readonly operation: PassedOperation;
   /** The body to send, with this cap of output tokens; undefined: with the request's own. */
-  text(maxTokens: number | undefined): string;
+  bytes(maxTokens: number | undefined): Uint8Array<ArrayBuffer>;
   /** Headers of the client to send. */
   readonly headers: Readonly<Record<string, string>>;
   /** Whether the event with the figures is taken out of a stream, because the client did not ask for it. */
@@ -141,8 +141,6 @@ export interface Answer {
   text: string;
   toolCalls: readonly ToolCall[];
   finishReason: 'stop' | 'length' | 'tool-calls' | 'content-filter' | 'other';
-  /** The end of `text` in which the model refuses to answer; left out without a refusal. */
-  refusal?: string;
   /** Why the vendor ended an answer as refused; otherwise left out. `text` is what the model had written until then. */
   refusedBecause?: string;
   usage: Usage;
@@ -155,7 +153,7 @@ export interface Answer {
 }
 
 /** Receives each part of a text. The next part is read when it resolves. */
-export type OnText = (text: string, isRefusal?: boolean) => Promise<void> | void;
+export type OnText = (text: string) => Promise<void> | void;
 
 /** The only way to the providers. */
 export interface LanguageModels {

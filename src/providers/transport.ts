@@ -26,7 +26,7 @@ export function createTransport(connections: HttpClient = new HttpClient()): Tra
         exchange.requests += 1;
         if (exchange.requests > 1) throw new Error('a second request of one call');
         const url = new URL(input instanceof Request ? input.url : input);
-        const body = withOriginals(String(init.body));
+        const body = init.body instanceof Uint8Array ? init.body : withOriginals(String(init.body));
         // Writing it took milliseconds, and encoding takes more.
         if (body.length > answerLimits.longBytes) await new TimeSlice().rest();
         const headers = {

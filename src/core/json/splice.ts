@@ -13,7 +13,7 @@ interface Edit {
  *
  * @example
  * const document = parseJson('{ "model": "a", "n": 1.0 }');
- * new JsonSplice(document).set(document, 'model', '"b"').text(); // '{ "model": "b", "n": 1.0 }'
+ * String(new JsonSplice(document).set(document, 'model', '"b"').bytes()); // '{ "model": "b", "n": 1.0 }'
  */
 export class JsonSplice {
   readonly #document: JsonNode;
@@ -60,8 +60,17 @@ export class JsonSplice {
     return this.remove(object, (index) => names[index] === name);
   }
 
-  /** The text of the document with the changes. A later change of the same place replaces an earlier one. */
-  text(): string {
+  /** Bytes of the document with the changes. */
+  get length(): number {
+    return this.#parts().reduce((sum, part) => sum + part.length, 0);
+  }
+
+  /** The document with the changes. A later change of the same place replaces an earlier one. */
+  bytes(): Buffer<ArrayBuffer> {
+    return Buffer.concat(this.#parts());
+  }
+
+  #parts(): Buffer[] {
     const { bytes } = this.#document.tape;
     const edits = [...this.#edits.values()].sort((a, b) => a.from - b.from || a.to - b.to);
     const parts: Buffer[] = [];
@@ -72,8 +81,7 @@ export class JsonSplice {
       parts.push(bytes.subarray(position, from), Buffer.from(text));
       position = to;
     }
-    parts.push(bytes.subarray(position));
-    return Buffer.concat(parts).toString('utf8');
+    return [...parts, bytes.subarray(position)];
   }
 
   #edit(place: string, edit: Edit): this {

@@ -20,16 +20,14 @@ const finishReasons: Readonly<Record<Answer['finishReason'], string>> = {
 };
 
 /** A refusing answer stops normally, as in the first provider's own answers. */
-function finishReasonOf({ finishReason, refusal, refusedBecause }: Answer): string {
-  const isRefused = finishReason === 'content-filter' && (refusal ?? refusedBecause) !== undefined;
+function finishReasonOf({ finishReason, refusedBecause }: Answer): string {
+  const isRefused = finishReason === 'content-filter' && refusedBecause !== undefined;
   return finishReasons[isRefused ? 'stop' : finishReason];
 }
 
 /** The body of a non-streamed answer. */
 export function completionBody({ id, created, model }: AnswerHead, answer: Answer, idOf: IdOfToolCall) {
-  const { text, toolCalls, usage, refusal, refusedBecause } = answer;
-  const content = text.slice(0, text.length - (refusal ?? '').length);
-  const refused = refusal ?? refusedBecause ?? null;
+  const { text: content, toolCalls, usage, refusedBecause: refused = null } = answer;
   return {
     id,
     object: 'chat.completion',
@@ -85,7 +83,7 @@ export function completionChunks({ id, created, model }: AnswerHead, includesUsa
   return {
     begin: () => delta({ role: 'assistant', content: '', refusal: null }),
 
-    text: (text: string, isRefusal = false) => delta(isRefusal ? { refusal: text } : { content: text }),
+    text: (text: string) => delta({ content: text }),
 
     toolCall({ index, begun, input }: ToolCallPiece): string {
       const begin = begun && { id: idOf(begun), type: 'function' };
@@ -94,8 +92,8 @@ export function completionChunks({ id, created, model }: AnswerHead, includesUsa
     },
 
     end(answer: Answer): string {
-      const { refusal, refusedBecause } = answer;
-      const refused = refusal === undefined && refusedBecause !== undefined ? delta({ refusal: refusedBecause }) : '';
+      const { refusedBecause } = answer;
+      const refused = refusedBecause === undefined ? '' : delta({ refusal: refusedBecause });
       const last = refused + delta({}, finishReasonOf(answer));
       const { usage: figures } = usageMember(answer.usage);
       return `${last}${includesUsage && figures !== undefined ? chunk([], figures) : ''}data: [DONE]\n\n`;

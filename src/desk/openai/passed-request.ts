@@ -1,6 +1,7 @@
 // Requests that go out as they came. Long because it is one list of what may be in them.
 import { createHash } from 'node:crypto';
 import { AnnalsError } from '../../core/errors.ts';
+import { TimeSlice } from '../../core/fairness/time-slice.ts';
 import { elementsOf, memberOf, stringOf } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { JsonSplice } from '../../core/json/splice.ts';
@@ -29,8 +30,8 @@ export interface PassedRequest {
   readonly isUnpriced: boolean;
   /** Whether the client did not ask for the figures of a stream. */
   readonly hidesUsage: boolean;
-  /** The text to send with this cap of output tokens; undefined: with the client's own. */
-  text(maxTokens: number | undefined): string;
+  /** What to send, with this cap of output tokens; undefined: with the client's own. */
+  bytes(maxTokens: number | undefined): Uint8Array<ArrayBuffer>;
 }
 
 export interface PassedTarget {
@@ -117,10 +118,10 @@ const hashed = ['user', 'safety_identifier', 'prompt_cache_key'];
 /** Members of the body that no key takes: they name what is kept at the vendor, or cost beside the cap. */
 const refusedInBody = ['previous_response_id', 'conversation', 'prompt', 'background', 'prediction'];
 /** Members anywhere that name what is kept at the vendor. */
-const refusedAnywhere = [
+const refusedAnywhere: ReadonlySet<string> = new Set([
   ...['file_id', 'file_ids', 'file_url', 'container', 'container_id', 'vector_store_id', 'vector_store_ids'],
   ...['previous_response_id', 'item_reference'],
-];
+]);
 /** Members of a server's body that would run a template, reach other servers or load files there. */
 const refusedByServers = /^(?:kv_transfer_params|bootstrap_.*|chat_template|mm_processor_kwargs|lora_.*)$/;
 
@@ -181,15 +182,21 @@ interface Found {
 /**
  * Reads a request. `value` is what `text` says. Throws validation_violation naming the member, and payload_too_large.
  */
-export function readPassedRequest(text: string, value: unknown, target: PassedTarget): PassedRequest {
+export async function readPassedRequest(text: string, value: unknown, target: PassedTarget): Promise<PassedRequest> {
+  const slice = new TimeSlice();
+  const rest = async () => {
+    if (slice.isDue) await slice.rest();
+  };
   const { operation, isShared, provider } = target;
   const format = formats[operation];
   const document = parseJson(text);
   const { repeatedKey } = document.tape;
   if (repeatedKey !== -1) throw refused(shown(decodedString(document.tape, repeatedKey)), 'is given twice');
-  if (/\\u[dD][89a-fA-F]/.test(text)) refuseHalfPairs(value, '');
+  await rest();
+  if (/\\u[dD][89a-fA-F]/.test(text)) refuseHalfPairs(value);
   const members = new Members(value, '');
-  checkNames(value, '');
+  checkNames(value);
+  await rest();
   const body = members.plain();
   for (const name of Object.keys(body)) {
     if (refusedInBody.includes(name) && !isDefault(name, body[name])) {
@@ -207,6 +214,7 @@ export function readPassedRequest(text: string, value: unknown, target: PassedTa
   const contents = new Contents(format, { isShared, isServer: provider === 'self_hosted', found });
   if (operation === 'responses') readInput(members, contents);
   else readMessages(members, contents);
+  await rest();
   const splice = new JsonSplice(document).set(document, 'model', JSON.stringify(target.model));
   openToolCalls(document, splice, target.openToolCall);
   const leftOut = leaveOutTools(members, { document, splice, isShared });
@@ -228,7 +236,7 @@ export function readPassedRequest(text: string, value: unknown, target: PassedTa
 
   const cap = capOf(members, format);
   const answers = operation === 'chat/completions' ? (members.whole('n', isShared ? 1 : maxAnswers) ?? 1) : 1;
-  const textBytes = Buffer.byteLength(splice.text()) - found.dataBytes;
+  const textBytes = splice.length - found.dataBytes;
   if (textBytes > openaiLimits.textBytes) {
     throw new AnnalsError(
       'payload_too_large',
@@ -246,9 +254,9 @@ export function readPassedRequest(text: string, value: unknown, target: PassedTa
     inputBound: found.files > 0 ? undefined : { tokens: textBytes + perCall, images: found.images },
     isUnpriced: provider === 'openai' && hasOtherPrice(members),
     hidesUsage,
-    text(tokens) {
+    bytes(tokens) {
       if (tokens !== undefined) splice.set(document, capName, String(tokens));
-      return splice.text();
+      return splice.bytes();
     },
   };
 }
@@ -524,21 +532,39 @@ function removeMembers(
   for (const name of names) if (Object.hasOwn(body, name)) splice.removeMember(document, name);
 }
 
+/** The place of a value. Its text is only made for an error. */
+interface Place {
+  readonly holder: Place | undefined;
+  readonly name: string | number;
+}
+
+function textOfPlace({ holder, name }: Place): string {
+  const last = typeof name === 'string' ? shown(name) : String(name);
+  return holder === undefined ? last : `${textOfPlace(holder)}.${last}`;
+}
+
 /** Refuses names of members that hold what is kept at the vendor, or that differ from a checked one by case alone. */
-function checkNames(value: unknown, place: string): void {
+function checkNames(value: unknown, holder?: Place): void {
   if (typeof value !== 'object' || value === null) return;
-  const isList = Array.isArray(value);
-  for (const [name, member] of Object.entries(value)) {
-    const at = place === '' ? shown(name) : `${place}.${shown(name)}`;
-    if (!isList) {
-      const plain = folded(name);
-      if (plain !== name && judged.has(plain)) throw refused(at, `must be written as ${plain}`);
-      if (refusedAnywhere.includes(name) && member !== null) {
-        throw refused(at, 'names what is kept elsewhere: nothing is fetched or kept at the provider');
-      }
-      if (opaque.has(name)) continue;
+  if (Array.isArray(value)) {
+    for (const [index, member] of value.entries()) {
+      if (typeof member === 'object') checkNames(member, { holder, name: index });
     }
-    checkNames(member, at);
+    return;
+  }
+  for (const name of Object.keys(value)) {
+    const member: unknown = Reflect.get(value, name);
+    const plain = /^[a-z0-9_]*$/.test(name) ? name : folded(name);
+    if (plain !== name && judged.has(plain)) {
+      throw refused(textOfPlace({ holder, name }), `must be written as ${plain}`);
+    }
+    if (refusedAnywhere.has(name) && member !== null) {
+      throw refused(
+        textOfPlace({ holder, name }),
+        'names what is kept elsewhere: nothing is fetched or kept at the provider',
+      );
+    }
+    if (typeof member === 'object' && !opaque.has(name)) checkNames(member, { holder, name });
   }
 }
 
@@ -547,15 +573,23 @@ function folded(name: string): string {
   return name.toUpperCase().toLowerCase();
 }
 
-function refuseHalfPairs(value: unknown, place: string): void {
-  const isBad = (text: string) => !text.isWellFormed();
-  if (typeof value === 'string' && isBad(value)) throw refused(place, 'must not have half of a surrogate pair');
+function refuseHalfPairs(value: unknown, place?: Place): void {
+  if (typeof value === 'string') checkPairs(value, place);
   if (typeof value !== 'object' || value === null) return;
-  for (const [name, member] of Object.entries(value)) {
-    const at = place === '' ? shown(name) : `${place}.${shown(name)}`;
-    if (isBad(name)) throw refused(at, 'must not have half of a surrogate pair');
-    refuseHalfPairs(member, at);
+  if (Array.isArray(value)) {
+    for (const [index, member] of value.entries()) refuseHalfPairs(member, { holder: place, name: index });
+    return;
   }
+  for (const name of Object.keys(value)) {
+    const at = { holder: place, name };
+    checkPairs(name, at);
+    refuseHalfPairs(Reflect.get(value, name), at);
+  }
+}
+
+function checkPairs(text: string, place: Place | undefined): void {
+  if (text.isWellFormed()) return;
+  throw refused(place === undefined ? '' : textOfPlace(place), 'must not have half of a surrogate pair');
 }
 
 /** A name of the client's for a message. */

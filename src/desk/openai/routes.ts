@@ -194,7 +194,7 @@ function stream({ request: { includesUsage }, head, idOf, answer }: PreparedCall
           begin();
           void write(chunks.begin());
         },
-        onText: (text, isRefusal) => write(chunks.text(text, isRefusal)),
+        onText: (text) => write(chunks.text(text)),
         onToolCall: (piece) => write(chunks.toolCall(piece)),
       });
       return `${hasBegun ? '' : chunks.begin()}${chunks.end(answered)}`;

@@ -163,12 +163,15 @@ export function createOpenai(options: OpenaiOptions): Openai {
     };
   }
 
-  function preparePassing(of: ModelCaller, { operation, sent, provider, model, key }: Passing): PreparedPassing {
+  async function preparePassing(
+    of: ModelCaller,
+    { operation, sent, provider, model, key }: Passing,
+  ): Promise<PreparedPassing> {
     const { tenant, clientId, makerId } = of;
     const isShared = key === undefined;
     const openToolCall = toolCallOpener(sealer, { tenant, provider });
     const target = { operation, provider, model, tenant, isShared, openToolCall };
-    const passed = readPassedRequest(sent.bodyText, sent.body, target);
+    const passed = await readPassedRequest(sent.bodyText, sent.body, target);
     const headers = isShared ? {} : betaHeader(sent.headers);
     const { inputBound, maxTokens, answers, isUnpriced, leftOut, unknown, hidesUsage } = passed;
     if (isShared && inputBound === undefined) {
@@ -187,7 +190,7 @@ export function createOpenai(options: OpenaiOptions): Openai {
       passed,
       leftOut,
       async answer({ signal, onAnswering, onText }) {
-        const passThrough = { operation, text: passed.text, headers, hidesUsage, onText };
+        const passThrough = { operation, bytes: passed.bytes, headers, hidesUsage, onText };
         const call = { tenant, origin, own, messages: [], ...bounds, signal, passThrough };
         try {
           const { passed: answer } = await caller.call(
@@ -210,7 +213,7 @@ export function createOpenai(options: OpenaiOptions): Openai {
       const { named, key } = await access(of, modelOf(sent.body));
       const { provider } = named;
       if (provider === 'openai' || provider === 'self_hosted') {
-        return preparePassing(of, { operation, sent, provider, model: named.model, key });
+        return await preparePassing(of, { operation, sent, provider, model: named.model, key });
       }
       if (operation === 'chat/completions') return await prepareTranslated(of, { sent, named, key });
       throw refused('model', 'must be a model of openai or self_hosted here: for other models use chat/completions');

@@ -13,9 +13,10 @@ test('members are set and added, and all other bytes stay', () => {
   const document = parseJson(text);
   const inner = memberOf(document, 'o') as JsonNode;
   const splice = new JsonSplice(document).set(document, 'model', '"b"').set(document, 'p', '[]').set(inner, 'q', '1');
-  expect(splice.text()).toBe(' {"p":[], "mod\\u0065l" : "b" , "n": 1.0 ,"o":{"q":1 } }\n');
+  expect(String(splice.bytes())).toBe(' {"p":[], "mod\\u0065l" : "b" , "n": 1.0 ,"o":{"q":1 } }\n');
+  expect(splice.length).toBe(splice.bytes().length);
   // A later change of a place replaces the earlier one.
-  expect(splice.set(document, 'p', '2').set(document, 'model', '3').text()).toBe(
+  expect(String(splice.set(document, 'p', '2').set(document, 'model', '3').bytes())).toBe(
     ' {"p":2, "mod\\u0065l" : 3 , "n": 1.0 ,"o":{"q":1 } }\n',
   );
 });
@@ -33,7 +34,7 @@ test('what is removed, at once or one after another, is gone, and the rest is th
     const [first, second] = elementsOf(document) as [JsonNode, JsonNode];
     const splice = new JsonSplice(document).remove(second, (index) => removed[index] === true);
     for (const name of random.shuffled(names)) if (!kept.includes(name)) splice.removeMember(first, name);
-    expect(JSON.parse(splice.text()), `${object} ${removed}`).toEqual([
+    expect(JSON.parse(String(splice.bytes())), `${object} ${removed}`).toEqual([
       Object.fromEntries(kept.map((name) => [name, name])),
       kept,
     ]);
