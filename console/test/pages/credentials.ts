@@ -89,14 +89,14 @@ export function credentialTests(the: () => ConsoleUnderTest): void {
       .getByText(/cannot have ai.completion_manage/)
       .first()
       .waitFor();
-    await dialog.getByLabel('Shown of actors').selectOption('');
+    await dialog.getByLabel('Actor details').selectOption('');
     await dialog.getByLabel('User', { exact: true }).fill('jane');
     await dialog.getByRole('button', { name: 'Make' }).click();
-    await dialog.getByText('is shown this once').waitFor();
+    await dialog.getByText('is shown only once').waitFor();
     await dialog.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('row', { name: /for the user jane/ }).waitFor();
     await page.getByRole('button', { name: 'New key' }).first().click();
-    await dialog.getByLabel('Shown of actors').selectOption('all');
+    await dialog.getByLabel('Actor details').selectOption('all');
     await dialog.getByLabel('changelog.changelog_read').check();
     await dialog.getByLabel('Requests a second').fill('5');
     await checkAccessibility(page, 'dialog');

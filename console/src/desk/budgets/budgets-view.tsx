@@ -130,16 +130,18 @@ function Used({ budget }: { readonly budget: Budget }) {
   const use = read.value?.use;
   if (use === undefined) return <>of {text(limit)}</>;
   if (use.users === undefined) return <UseBar budget={budget} since={use.since} use={use} />;
-  if (use.users.length === 0) return <>nothing of {text(limit)} each</>;
+  // What names no user is never limited.
+  const users = use.users.filter(({ user }) => user !== '');
+  if (users.length === 0) return <>nothing of {text(limit)} each</>;
   return (
-    <>
-      {use.users.slice(0, shownUsers).map((of) => (
+    <div class="stack-small">
+      {users.slice(0, shownUsers).map((of) => (
         <UseBar key={of.user} budget={budget} since={use.since} use={of} />
       ))}
-      {use.users.length > shownUsers && (
+      {users.length > shownUsers && (
         <Link to={{ path: 'desk/costs', parameters: { by: 'user' } }}>Costs of more users</Link>
       )}
-    </>
+    </div>
   );
 }
 
@@ -159,7 +161,7 @@ function UseBar({ budget, since, use }: UseBarProps) {
   const { limitUsd, limitTokens } = budget;
   const limit = Number(limitUsd ?? limitTokens);
   const text = limitUsd === undefined ? countText : dollarsText;
-  const user = use.user === '' ? 'without a user' : use.user;
+  const { user } = use;
   const spent = Number(use.spentUsd ?? use.spentTokens);
   const reserved = Number(use.reservedUsd ?? use.reservedTokens);
   const share = limit === 0 ? 1 : Math.min(1, (spent + reserved) / limit);
