@@ -165,33 +165,44 @@ test('a tenant has at most 200 budgets', async () => {
   expect((await send(tenant, 'PUT', '/last', { period: 'day', limitTokens: 2 })).status).toBe(204);
 });
 
-test('random calls of three processes never use more than any of random budgets, which are made, changed and deleted at the same time', async () => {
-  const tenant = await newTenant(server);
-  const { budgets } = server.context;
-  const { pool } = server.database;
-  await budgets.put(author(tenant), 'all', { period: 'lifetime', limitTokens: 1_000_000 });
-  await makeRandomBudgets(budgets, tenant, 12, random);
-  const outcomes: string[] = [];
-  const calls = Array.from({ length: 12 }, async (_, worker) => {
-    for (let n = 0; n < 8; n += 1) {
-      outcomes.push(await makeRandomCall(quotas[worker % 3] as Quota, tenant, random));
-      if (n % 4 === 3 && worker === 0) {
-        await budgets.put(author(tenant), `b${random.below(12)}`, randomBudget(random, { limitTokens: 1_000_000 }));
-        await budgets.remove(author(tenant), `b${n % 3}`).catch(() => undefined);
-        await pool.query(
-          'update completion_reservation set expires_at = now() where tenant = $1 and hashtext(reservation::text) % 2 = 0',
-          [tenant],
-        );
+test.each([
+  ['of anything', undefined],
+  ['of a user', 'u0'],
+  ['of each user', '*'],
+])(
+  'random calls of three processes never use more than any of random budgets %s, which are made, changed and deleted at the same time',
+  async (_of, user) => {
+    const tenant = await newTenant(server);
+    const { budgets } = server.context;
+    const { pool } = server.database;
+    await budgets.put(author(tenant), 'all', { period: 'lifetime', limitTokens: 1_000_000 });
+    await makeRandomBudgets(budgets, tenant, { count: 12, random, user });
+    const outcomes: string[] = [];
+    const calls = Array.from({ length: 12 }, async (_, worker) => {
+      for (let n = 0; n < 8; n += 1) {
+        outcomes.push(await makeRandomCall(quotas[worker % 3] as Quota, tenant, random));
+        if (n % 4 === 3 && worker === 0) {
+          await budgets.put(
+            author(tenant),
+            `b${random.below(12)}`,
+            randomBudget(random, { limit: { limitTokens: 1_000_000 } }),
+          );
+          await budgets.remove(author(tenant), `b${n % 3}`).catch(() => undefined);
+          await pool.query(
+            'update completion_reservation set expires_at = now() where tenant = $1 and hashtext(reservation::text) % 2 = 0',
+            [tenant],
+          );
+        }
       }
-    }
-  });
-  await Promise.all(calls);
-  await pool.query('update completion_reservation set expires_at = now() where tenant = $1', [tenant]);
-  await quotas[0]?.state(tenant);
-  expect(await overspent(pool, tenant)).toEqual([]);
-  expect(await wrongSums(pool, tenant)).toEqual([]);
-  expect(outcomes).toContain('answered');
-});
+    });
+    await Promise.all(calls);
+    await pool.query('update completion_reservation set expires_at = now() where tenant = $1', [tenant]);
+    await quotas[0]?.state(tenant);
+    expect(await overspent(pool, tenant)).toEqual([]);
+    expect(await wrongSums(pool, tenant)).toEqual([]);
+    expect(outcomes).toContain('answered');
+  },
+);
 
 test('concurrent calls use a budget up, and one token more is refused with what is left', async () => {
   const tenant = await newTenant(server);

@@ -14,21 +14,24 @@ export const priceOfBudgets = {
   tiers: [{ above: -1, input: 1_000, cachedInput: 100, cacheWrites: 1_000, output: 3_000 }],
 };
 
-/** Makes so many random budgets, few of which have room for all calls. */
+/** Makes so many random budgets, few of which have room for all calls; with `user`, tight ones of it alone. */
 export async function makeRandomBudgets(
   budgets: Budgets,
   tenant: string,
-  count: number,
-  random: Random,
+  { count, random, user }: { count: number; random: Random; user?: string | undefined },
 ): Promise<void> {
   for (let place = 0; place < count; place += 1) {
-    await budgets.put(author(tenant), `b${place}`, randomBudget(random));
+    const tight = user === undefined ? {} : { of: { user }, limit: { limitTokens: 1_000 + random.below(1_000) } };
+    await budgets.put(author(tenant), `b${place}`, randomBudget(random, tight));
   }
 }
 
-/** With a limit of its own, or another one. */
-export function randomBudget(random: Random, other?: { limitTokens: number }): BudgetBody {
-  const of = [
+/** Of anything and with any limit, unless one is given. */
+export function randomBudget(
+  random: Random,
+  given: { of?: { user: string }; limit?: { limitTokens: number } } = {},
+): BudgetBody {
+  const ofs = [
     {},
     { client: `c${random.below(3)}` },
     { agent: `a${random.below(3)}` },
@@ -39,7 +42,7 @@ export function randomBudget(random: Random, other?: { limitTokens: number }): B
   const period = (['day', 'month', 'lifetime'] as const)[random.below(3)] ?? 'day';
   const tokens = 2_000 + random.below(60_000);
   const limit = random.below(2) === 0 ? { limitTokens: tokens } : { limitUsd: (tokens * 3e-9).toFixed(12) };
-  return { ...of[random.below(of.length)], period, ...(other ?? limit) };
+  return { ...(given.of ?? ofs[random.below(ofs.length)]), period, ...(given.limit ?? limit) };
 }
 
 /** Makes a random call: it reserves, leaves and ends in any way. Returns its outcome. */
