@@ -49,7 +49,7 @@ export function endUserOf(
     ([, user]) => user !== undefined && user !== ofKey,
   );
   if (other === undefined) return { user: ofKey, isUserFixed: true };
-  throw new AnnalsError('insufficient_permissions', 'The key is of one user, and the call names another.', {
+  throw new AnnalsError('insufficient_permissions', 'The key belongs to one user, and the call names another.', {
     details: [{ field: other[0], message: `must be left out, or be ${JSON.stringify(ofKey)}` }],
   });
 }

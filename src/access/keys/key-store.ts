@@ -373,7 +373,7 @@ export function checkUser(user: string, scopes: readonly string[]): void {
   const message = !scopes.includes('ai.completion_manage')
     ? 'needs the scope ai.completion_manage'
     : user === '*'
-      ? 'must not be *, which is each user in budgets'
+      ? 'must not be *: in budgets that means each user'
       : userRules.test(user)
         ? undefined
         : `must ${nameRules['x-must']}`;
