@@ -3,6 +3,7 @@ import { type CountedReads, createCountedReads } from '../access/accesses/count-
 import { noteAccess } from '../access/accesses/store.ts';
 import { Consent } from '../access/grants/consent.ts';
 import { endGrants, noteUseOfGrant } from '../access/grants/grant-store.ts';
+import { createMetadataDocuments } from '../access/grants/metadata-documents.ts';
 import { createRegisteredPrograms } from '../access/grants/programs.ts';
 import { createGrantRedeemer } from '../access/grants/redeem.ts';
 import type { AuthorizationServer } from '../access/grants/routes.ts';
@@ -37,8 +38,9 @@ import { packageFolder } from '../core/package-folder.ts';
 import { readRestriction, wholesOf } from '../history/search/plan/restriction.ts';
 import type { ReadRestriction, VerifyKey, VerifyViewerToken } from '../http/credentials.ts';
 import { createTakePortion, RequestRates } from '../http/request-rates.ts';
+import { createSelfHostedClient, type HttpClient } from '../outbound/http-client.ts';
 import { readLog } from '../proof/log/log-store.ts';
-import type { Foundation } from './foundation.ts';
+import type { ContextOptions, Foundation } from './foundation.ts';
 
 /** Authentication, sign-in and limits. */
 export interface AccessServices {
@@ -62,7 +64,7 @@ export interface AccessServices {
 /** `closing` gets what closes them. */
 export async function createAccess(
   foundation: Foundation,
-  consoleFolder: string | undefined,
+  overrides: ContextOptions['overrides'],
   closing: AsyncDisposableStack,
 ): Promise<AccessServices> {
   const { config, clock, logger, sealer, pool, db, vital } = foundation;
@@ -117,7 +119,7 @@ export async function createAccess(
     installation: oauth.installation,
     baseUrl: config.baseUrl,
     allowsInsecure: config.consoleInsecure,
-    folder: consoleFolder ?? join(packageFolder(), 'console', 'dist'),
+    folder: overrides?.consoleFolder ?? join(packageFolder(), 'console', 'dist'),
   });
   const verifyKey = createKeyVerifier({
     db: vital.db,
@@ -127,6 +129,9 @@ export async function createAccess(
     elapsed: () => clock.elapsed(),
     lastUses: lastUsesOf(foundation, noteUseOfKey, 'the use of a key was not noted'),
   });
+  // Documents of programs that anybody may name: no private address, whatever tenants may reach.
+  const publicClient = createSelfHostedClient([]);
+  closing.defer(() => publicClient.close());
   const verifyGrant = createGrantVerifier({
     db: vital.db,
     sealer,
@@ -147,7 +152,7 @@ export async function createAccess(
     oauth,
     verifyKey,
     verifyGrant,
-    authorizationServer: authorizationServerOf(foundation, webConsole),
+    authorizationServer: authorizationServerOf(foundation, webConsole, overrides?.programClient ?? publicClient),
     verifyViewerToken,
     readRestriction,
     webConsole,
@@ -159,18 +164,22 @@ export async function createAccess(
 }
 
 function authorizationServerOf(
-  { config: { baseUrl: address, redirectSchemes }, clock, db, sealer, vital }: Foundation,
+  { config: { baseUrl: address, redirectSchemes: schemes }, clock, db, sealer, vital }: Foundation,
   { sessions, peopleSessions, people, requestCookie: cookie, checkOnce, allowsSignIn }: Console,
+  programClient: Pick<HttpClient, 'send'>,
 ): AuthorizationServer | undefined {
   if (address === undefined) return undefined;
+  const elapsed = () => clock.elapsed();
+  const documents = createMetadataDocuments({ client: programClient, schemes, elapsed });
   const common = { address, sealer, sessions, now: () => clock.now() };
   return {
     db,
     address,
     sessions,
     allowsSignIn,
-    programs: createRegisteredPrograms(sealer, redirectSchemes),
-    consent: new Consent({ ...common, cookie, peopleSessions, signsInPeople: people !== undefined }),
+    schemes,
+    programs: createRegisteredPrograms(sealer, schemes),
+    consent: new Consent({ ...common, cookie, peopleSessions, documents, signsInPeople: people !== undefined }),
     redeemer: createGrantRedeemer({ ...common, vital: vital.db, checkOnce }),
   };
 }

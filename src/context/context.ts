@@ -55,7 +55,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   await using made = new AsyncDisposableStack();
   const foundation = await createFoundation(options, made);
   const providers = createProviders(foundation, made);
-  const access = await createAccess(foundation, options.overrides?.consoleFolder, made);
+  const access = await createAccess(foundation, options.overrides, made);
   const tenants = createTenants(foundation, made);
   const { installation } = access.oauth;
   const history = createHistory(foundation, { ...tenants, installation }, options.worker?.of ?? 1, made);

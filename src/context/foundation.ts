@@ -11,6 +11,7 @@ import { measureConnections } from '../metrics/database-figures.ts';
 import { Metrics } from '../metrics/metrics.ts';
 import { openTracer } from '../metrics/open-tracer.ts';
 import { measureProcess } from '../metrics/process.ts';
+import type { HttpClient } from '../outbound/http-client.ts';
 import { createPaginator, type Paginator } from '../pagination/paginator.ts';
 import { createPool } from '../postgres/connections/pool.ts';
 import { createTenantPool, keptOf, sharesOf, type TenantPool } from '../postgres/connections/tenant-pool.ts';
@@ -101,6 +102,8 @@ export interface ContextOptions {
     completionTimes?: CompletionTimes;
     /** The folder of the console's built page. */
     consoleFolder?: string | undefined;
+    /** Reads the metadata documents of programs that sign in. */
+    programClient?: Pick<HttpClient, 'send'> | undefined;
   };
 }
 

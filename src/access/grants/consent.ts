@@ -15,7 +15,8 @@ import { lockSession } from '../sessions/session-store.ts';
 import type { Session, Sessions } from '../sessions/sessions.ts';
 import { answerTo } from './authorization-request.ts';
 import { grantLifetime, insertGrant, maxGrants } from './grant-store.ts';
-import { hashOfProgram, type Program, targetOf } from './programs.ts';
+import type { MetadataDocuments } from './metadata-documents.ts';
+import { hashOfProgram, isRedirectUriOf, type Program, targetOf } from './programs.ts';
 import { newGrantId, newGrantKey, writeToken } from './token-text.ts';
 import { sealGrantKey } from './verify-grant.ts';
 
@@ -28,8 +29,13 @@ const maxRequest = 2_900;
 
 /** A request to sign in, kept in the browser until the person decides. */
 export interface PendingRequest {
-  /** The client id; as a hash where the program registered itself. */
-  readonly program: { readonly hash: string; readonly name: string; readonly url?: string | undefined };
+  /** `isUnread`: the metadata document at `url` was not read yet, so that nothing of the program is known. */
+  readonly program: {
+    readonly hash: string;
+    readonly name: string;
+    readonly url?: string | undefined;
+    readonly isUnread?: boolean | undefined;
+  };
   readonly redirectUri: string;
   readonly state?: string | undefined;
   readonly challenge: string;
@@ -65,6 +71,7 @@ interface ConsentOptions {
   peopleSessions: PeopleSessions;
   /** Whether people sign in with a company's account. */
   signsInPeople: boolean;
+  documents: MetadataDocuments;
   /** The public address. */
   address: string;
   /** Milliseconds since 1970. */
@@ -81,18 +88,37 @@ export class Consent implements Approvals {
 
   /** The `Set-Cookie` header that keeps the request; undefined if it is too long. */
   keep(
-    { clientId, name }: Program,
+    { clientId, name }: Pick<Program, 'clientId' | 'name'>,
     request: Omit<PendingRequest, 'program' | 'until'>,
-    url?: string,
+    document: Pick<PendingRequest['program'], 'url' | 'isUnread'> = {},
   ): string | undefined {
-    const program = { hash: hashOfProgram(clientId).toString('base64url'), name, url };
+    const program = { hash: hashOfProgram(clientId).toString('base64url'), name, ...document };
     const text = JSON.stringify({ ...request, program, until: this.#options.now() + requestLifetime });
     return Buffer.byteLength(text) > maxRequest ? undefined : this.#options.cookie.write(text, requestLifetime);
   }
 
-  /** The browser's request as the session sees it. Throws resource_not_found if there is none. */
-  show(session: Session, { headers }: Pick<FastifyRequest, 'headers'>): ShownRequest {
-    const { pending, text } = this.#pendingOf(headers.cookie) ?? noRequest();
+  /**
+   * The browser's request as the session sees it, and the `Set-Cookie` header that keeps what the program's metadata
+   * document says. Throws resource_not_found if there is none, and as `MetadataDocuments`.
+   */
+  async read(
+    session: Session,
+    { headers }: Pick<FastifyRequest, 'headers'>,
+  ): Promise<{ shown: ShownRequest; cookie: string | undefined }> {
+    const kept = this.#pendingOf(headers.cookie) ?? noRequest();
+    const { program, until: _, ...request } = kept.pending;
+    const { url, isUnread = false } = program;
+    if (url === undefined || !isUnread) return { shown: this.#show(session, kept), cookie: undefined };
+    const { person, clientId } = session;
+    const described = await this.#options.documents.read(url, JSON.stringify(person ?? clientId));
+    if (!isRedirectUriOf(described, request.redirectUri)) throw foreignRedirect();
+    const cookie = this.keep(described, request, { url });
+    const read = cookie && this.#pendingOf(cookie);
+    if (cookie === undefined || !read) throw noRequest();
+    return { shown: this.#show(session, read), cookie };
+  }
+
+  #show(session: Session, { pending, text }: { pending: PendingRequest; text: string }): ShownRequest {
     const { program, redirectUri, tenant = session.tenant } = pending;
     const { host: redirectHost, isLocal } = targetOf(redirectUri);
     const shown = {
@@ -118,9 +144,10 @@ export class Consent implements Approvals {
     request: FastifyRequest,
   ): Promise<{ location: string; isDone: boolean }> {
     const { address, sealer, signsInPeople, now } = this.#options;
-    const shown = this.show(session, request);
-    const { pending } = this.#pendingOf(request.headers.cookie) ?? noRequest();
-    if (shown.id !== id) throw otherRequest();
+    const kept = this.#pendingOf(request.headers.cookie) ?? noRequest();
+    const { pending } = kept;
+    const shown = this.#show(session, kept);
+    if (shown.id !== id || pending.program.isUnread === true) throw otherRequest();
     if (!allow) return { location: answerTo(pending, { error: 'access_denied' }, address), isDone: true };
     if (!shown.mayAllow)
       throw new AnnalsError(
@@ -150,7 +177,7 @@ export class Consent implements Approvals {
   }
 
   /** An approval that `decide` sealed, and that has not expired. */
-  read(text: string): GrantApproval | undefined {
+  open(text: string): GrantApproval | undefined {
     const opened = this.#options.sealer.open(Buffer.from(text, 'base64url'), purpose);
     if (opened === undefined) return undefined;
     const approval = JSON.parse(Buffer.from(opened).toString()) as GrantApproval;
@@ -240,6 +267,13 @@ const purpose = 'approval of a program';
 
 function noRequest(): never {
   throw new AnnalsError('resource_not_found', 'No program asks for access in this browser, or it took too long.');
+}
+
+function foreignRedirect(): AnnalsError {
+  return new AnnalsError(
+    'validation_violation',
+    'The program wants the answer at a redirect URI that the document that describes it does not have.',
+  );
 }
 
 function otherRequest(): AnnalsError {

@@ -96,7 +96,7 @@ export function targetOf(redirectUri: string): RedirectTarget {
 const loopbackNames: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /** Undefined for https, loopback and the private-use schemes. */
-function faultOfRedirectUri(uri: unknown, schemes: readonly string[]): string | undefined {
+export function faultOfRedirectUri(uri: unknown, schemes: readonly string[]): string | undefined {
   if (typeof uri !== 'string' || uri.length > programLimits.redirectUri)
     return `must be a URI of at most ${programLimits.redirectUri} characters`;
   // A URL parser drops or replaces these, so that people would be shown another host than a browser opens.

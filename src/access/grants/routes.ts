@@ -14,7 +14,8 @@ import type { Sessions } from '../sessions/sessions.ts';
 import { type AuthorizationRequest, answerTo, grantScope, readAuthorizationRequest } from './authorization-request.ts';
 import type { Consent } from './consent.ts';
 import { dropExpiredGrants } from './grant-store.ts';
-import { isRedirectUriOf, ProgramFault, type RegisteredPrograms } from './programs.ts';
+import { isDocumentAddress } from './metadata-documents.ts';
+import { faultOfRedirectUri, isRedirectUriOf, ProgramFault, type RegisteredPrograms } from './programs.ts';
 import type { GrantRedeemer } from './redeem.ts';
 
 export interface AuthorizationServer {
@@ -22,6 +23,8 @@ export interface AuthorizationServer {
   /** The public address, which is the issuer. */
   readonly address: string;
   readonly programs: RegisteredPrograms;
+  /** Private-use schemes of redirect URIs. */
+  readonly schemes: readonly string[];
   readonly consent: Consent;
   readonly redeemer: GrantRedeemer;
   readonly sessions: Sessions;
@@ -64,6 +67,7 @@ async function metadataRoutes(app: HttpServer, { address }: AuthorizationServer)
     revocation_endpoint_auth_methods_supported: ['none'],
     code_challenge_methods_supported: ['S256'],
     scopes_supported: [grantScope],
+    client_id_metadata_document_supported: true,
     authorization_response_iss_parameter_supported: true,
     service_documentation: `${address}/docs/guides/ai-tools`,
   };
@@ -96,7 +100,7 @@ async function metadataRoutes(app: HttpServer, { address }: AuthorizationServer)
 /** `GET /oauth/authorize`: keeps the request in the browser, and shows it in the console. */
 async function authorizeRoute(
   app: HttpServer,
-  { address, programs, consent, allowsSignIn }: AuthorizationServer,
+  { address, programs, schemes, consent, allowsSignIn }: AuthorizationServer,
 ): Promise<void> {
   app.get('/oauth/authorize', { ...hidden, exposeHeadRoute: false }, async ({ url }, reply) => {
     if (!allowsSignIn) throw insecureSignIn();
@@ -114,11 +118,20 @@ async function authorizeRoute(
 
   function keep(request: AuthorizationRequest) {
     const { clientId, redirectUri, state, challenge, tenant, isSilent } = request;
+    const kept = { redirectUri, state, challenge, tenant };
     const program = programs.read(clientId);
-    if (program === undefined) return 'program';
+    if (program === undefined) {
+      // Its document is read for a person who has signed in, so that strangers cause no request.
+      if (isSilent || !isDocumentAddress(clientId)) return 'program';
+      if (faultOfRedirectUri(redirectUri, schemes) !== undefined) return 'redirect';
+      return cookieOf(consent.keep({ clientId, name: '' }, kept, { url: clientId, isUnread: true }), tenant);
+    }
     if (!isRedirectUriOf(program, redirectUri)) return 'redirect';
     if (isSilent) return { location: answerTo(request, { error: 'login_required' }, address) };
-    const cookie = consent.keep(program, { redirectUri, state, challenge, tenant });
+    return cookieOf(consent.keep(program, kept), tenant);
+  }
+
+  function cookieOf(cookie: string | undefined, tenant: string | undefined) {
     return cookie === undefined ? 'length' : { cookie, tenant, location: undefined };
   }
 }
@@ -173,7 +186,11 @@ async function consentRoutes(app: HttpServer, { consent, sessions, allowsSignIn 
   const schema = { hide: true };
   const config = { isOfSession: true, neverCompressed: 'a session' };
 
-  app.get(path, { config, schema }, async (request) => consent.show(await sessions.find(request), request));
+  app.get(path, { config, schema }, async (request, reply) => {
+    const { shown, cookie } = await consent.read(await sessions.find(request), request);
+    if (cookie !== undefined) reply.header('set-cookie', cookie);
+    return shown;
+  });
 
   app.post(path, { config, schema: { ...schema, body: Decision } }, async (request, reply) => {
     if (!allowsSignIn) throw insecureSignIn();

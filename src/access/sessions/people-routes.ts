@@ -53,7 +53,7 @@ export interface GrantApproval extends Person {
 /** Sign-ins for programs, whose grants belong to another module. */
 export interface Approvals {
   /** Undefined for an approval that this installation did not seal, or that expired. */
-  read(text: string): GrantApproval | undefined;
+  open(text: string): GrantApproval | undefined;
   /** Where the browser goes, and the cookie that ends its request. A word: why there is no grant. */
   finish(
     approval: GrantApproval,
@@ -119,7 +119,7 @@ export async function peopleRoutes(app: HttpServer, options: PeopleRoutesOptions
     if (!allowsSignIn) throw insecureSignIn();
     const { searchParams } = addressOf(request);
     const approved = searchParams.get('approval');
-    const approval = approved === null ? undefined : approvals?.read(approved);
+    const approval = approved === null ? undefined : approvals?.open(approved);
     if (approved !== null && approval === undefined) return await refuse(reply, 'expired', authorizeView);
     const to = approval === undefined ? ownPath(searchParams.get('to') ?? '') : authorizeView;
     const begun = await people.begin().catch((error: unknown) => request.log.warn({ err: error }, noProvider));

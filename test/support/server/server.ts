@@ -10,6 +10,7 @@ import { basePathOf, withoutBasePath } from '../../../src/http/base-path.ts';
 import type { HttpServer } from '../../../src/http/http-server-type.ts';
 import { createLogger } from '../../../src/http/logger.ts';
 import { restrictableScopes, scopes } from '../../../src/http/scopes.ts';
+import type { HttpClient } from '../../../src/outbound/http-client.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { type AnswerCheck, checkAnswers } from './described-answers.ts';
@@ -31,6 +32,8 @@ export interface TestServerOptions {
   completionTimes?: CompletionTimes;
   /** Where the page of the console was built; left out: `console/dist`. */
   consoleFolder?: string;
+  /** Reads the metadata documents of programs that sign in. */
+  programClient?: Pick<HttpClient, 'send'>;
   /** Adds routes, as a room would. */
   extend?: (app: HttpServer, context: Context) => void;
 }
@@ -101,6 +104,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
       logger: createLogger('debug', { write: (line) => void logLines.push(line) }),
       clock: { now: () => Date.now(), elapsed: () => performance.now(), ...options.clock },
       consoleFolder: options.consoleFolder,
+      programClient: options.programClient,
       ...(options.completionTimes === undefined ? {} : { completionTimes: options.completionTimes }),
     },
   });
