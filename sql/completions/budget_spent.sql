@@ -1,6 +1,7 @@
--- Used by calls that began on these days: tokens, or else pico-USD. Calls of a key also count towards the client that
--- created it. On a day when a model has no sum of its own, all calls of such models count: rather too much than too
--- little. On a day when a user has none, the calls of keys that fix the user count; on others, the sum includes them.
+-- Used by calls that began on these days: tokens, or else pico-USD. Calls of a client or a key also count towards the
+-- clients that created it. On a day when a model has no sum of its own, all calls of such models count: rather too much
+-- than too little. On a day when a user has none, the calls of keys that fix the user count; on others, the sum
+-- includes them.
 create function budget_spent(of_tenant text, by text, name text, in_tokens boolean, first integer, last integer)
 returns numeric language plpgsql as $$
 declare

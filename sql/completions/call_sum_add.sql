@@ -15,11 +15,12 @@ begin
         "key user" text, input bigint, output bigint, cost numeric)
       cross join lateral (select coalesce(concat_ws(' ', 'model', c.day, c.model) = any (others), false) as model,
                                  coalesce(concat_ws(' ', 'user', c.day, c."user") = any (others), false) as "user") as o
-      cross join lateral (values
-        ('all', ''), ('client', c.client), ('maker', c.maker), ('agent', c.agent), ('provider', c.provider),
+      cross join lateral (
+        values ('all', ''), ('client', c.client), ('agent', c.agent), ('provider', c.provider),
         ('key user', c."key user"),
         (case when o.model then 'other model' else 'model' end, case when o.model then '' else c.model end),
         (case when o."user" then 'other user' else 'user' end, case when o."user" then '' else c."user" end)
+        union all select 'maker', maker from unnest(string_to_array(c.maker, ' ')) as maker
       ) as part (by, name)
       where part.name is not null
       group by part.by, c.day, part.name

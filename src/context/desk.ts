@@ -40,11 +40,11 @@ export interface DeskServices {
 }
 
 /** What the desk uses of other modules. */
-type DeskParts = HistoryServices & ReturnType<typeof createProviders> & Pick<AccessServices, 'countedReads'>;
+type DeskParts = HistoryServices & ReturnType<typeof createProviders> & Pick<AccessServices, 'countedReads' | 'oauth'>;
 
 export async function createDesk(
   foundation: Foundation,
-  { historyTexts, exportHistory, languageModels, selfHosted, countedReads }: DeskParts,
+  { historyTexts, exportHistory, languageModels, selfHosted, countedReads, oauth }: DeskParts,
   tenants: TenantServices,
   times: CompletionTimes | undefined,
 ): Promise<DeskServices> {
@@ -60,6 +60,7 @@ export async function createDesk(
     config,
     ownToken: async (tenant) => (await configuration.readProviderKeys(tenant)).openai,
     findPrice: await readPrices(config.pricesFile),
+    makersOf: async (tenant, clientId) => (await oauth.findClientState(tenant, clientId))?.makers ?? [],
     now,
     times,
     onRefusal: metrics && quotaRefusalObserver(metrics),

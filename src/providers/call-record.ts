@@ -33,7 +33,7 @@ export interface CallOrigin {
   readonly operation: (typeof callOperations)[number];
   /** The id of the client or of the key. */
   readonly clientId: string;
-  /** Of a key: the client of the person who created it. */
+  /** Of a key: the client that made it. */
   readonly makerId?: string | undefined;
   readonly agentId?: string | undefined;
   /** The end user: that of the key, or whom the client names. */
@@ -43,7 +43,9 @@ export interface CallOrigin {
 }
 
 /** The start of a call's record, known before the call leaves. */
-export interface CallStart extends CallOrigin {
+export interface CallStart extends Omit<CallOrigin, 'makerId'> {
+  /** The clients through which the client or the key was made. The call counts towards their budgets, too. */
+  readonly makers?: readonly string[] | undefined;
   /** A UUID v7, so ids sort by time. With the shared token it is also the id of the reservation. */
   readonly id: string;
   /** Milliseconds since 1970. */
@@ -96,9 +98,10 @@ export function recordOf(call: CallStart, end: CallEnd): Record<string, unknown>
 }
 
 function startColumns(call: CallStart): Record<string, unknown> {
-  const { id, at, operation, token, provider, model, clientId, makerId, agentId, user, isUserFixed } = call;
+  const { id, at, operation, token, provider, model, clientId, makers = [], agentId, user, isUserFixed } = call;
   // PostgreSQL rejects NUL in text, and one such name would fail the batch of all calls on every retry.
   const stored = model.replaceAll('\0', '\ufffd');
   const known = { id, at: new Date(at).toISOString(), operation, token, provider, model: stored, client: clientId };
-  return { ...known, maker: makerId, agent: agentId, end_user: user, user_fixed: isUserFixed };
+  const maker = makers.length > 0 ? makers.join(' ') : undefined;
+  return { ...known, maker, agent: agentId, end_user: user, user_fixed: isUserFixed };
 }

@@ -79,6 +79,8 @@ export interface ProviderCallerOptions {
   times: CallTimes;
   /** The price of a model at a time in milliseconds since 1970. */
   findPrice: (model: Pick<ModelCall, 'provider' | 'model'>, at: number) => CallPrice | undefined;
+  /** The clients through which a client was made. */
+  makersOf: (tenant: string, clientId: string) => Promise<readonly string[]>;
   /** Milliseconds for which an answer with `drains` is read after its client has gone. */
   drain: number;
   /** Milliseconds since 1970. */
@@ -87,16 +89,20 @@ export interface ProviderCallerOptions {
 }
 
 export function createProviderCaller(options: ProviderCallerOptions): ProviderCaller {
-  const { languageModels, ledger, shared, findPrice, times, drain, now, logger } = options;
+  const { languageModels, ledger, shared, findPrice, makersOf, times, drain, now, logger } = options;
   const underWay = new Set<Promise<Answer>>();
 
-  function begin(
-    origin: CallOrigin,
+  async function begin(
+    tenant: string,
+    { makerId, ...origin }: CallOrigin,
     model: Pick<CallStart, 'token' | 'provider' | 'model'>,
     isUnpriced: boolean,
-  ): CallStart {
+  ): Promise<CallStart> {
+    const ofMaker = await makersOf(tenant, makerId ?? origin.clientId);
+    const makers = makerId === undefined ? ofMaker : [...ofMaker, makerId];
     const at = now();
-    return { ...origin, ...model, id: randomUUIDv7(), at, price: isUnpriced ? undefined : findPrice(model, at) };
+    const price = isUnpriced ? undefined : findPrice(model, at);
+    return { ...origin, makers, ...model, id: randomUUIDv7(), at, price };
   }
 
   async function callAndSettle(
@@ -166,7 +172,7 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
     const { token, hasBudgets, ...model } = target;
     const { messages, tools, responseFormat, passThrough, maxTokens } = content;
     const isShared = token === 'shared';
-    const call = begin(origin, { token, provider: model.provider, model: model.model }, isUnpriced);
+    const call = await begin(tenant, origin, { token, provider: model.provider, model: model.model }, isUnpriced);
     const cap = maxTokens ?? shared.maxTokens;
     const request: QuotaRequest = {
       tenant,

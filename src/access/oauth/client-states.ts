@@ -15,6 +15,8 @@ export interface ClientState {
   restriction: Restriction | undefined;
   /** How often its secret was replaced. */
   rotations: number;
+  /** The clients through which it was made, the outermost first. */
+  makers: readonly string[];
 }
 
 export type FindClientState = FindState<ClientState>;
@@ -27,10 +29,11 @@ export function createClientStates(
   return createStateCache<ClientState>(async (tenant, clientId, previous) => {
     const client = await findClient(db, tenant, clientId);
     if (client === undefined) return undefined;
-    const { name, revoked, scopes, rotations } = client;
+    const { name, revoked, scopes, rotations, makers } = client;
     const stored = storedRestriction(client.restriction, previous?.restriction, readRestriction);
     const isRefused = revoked || stored === 'refused';
-    return { name, revoked: isRefused, scopes, rotations, restriction: stored === 'refused' ? undefined : stored };
+    const restriction = stored === 'refused' ? undefined : stored;
+    return { name, revoked: isRefused, scopes, rotations, makers, restriction };
   }, elapsed);
 }
 

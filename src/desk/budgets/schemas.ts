@@ -22,7 +22,9 @@ const selector = (description: string) => Type.Optional(Type.String({ ...nameRul
 
 const members = {
   name: Type.Optional(chosenName),
-  client: selector('Calls of this client or key alone. The calls of a key count towards the client that made it, too.'),
+  client: selector(
+    'Calls of this client or key alone. The calls of clients and keys count towards those that made them, too.',
+  ),
   agent: selector('Calls of chats with this agent alone.'),
   model: selector('Calls of this model alone, as `GET /usage/{tenant}/calls` names it.'),
   user: selector(

@@ -45,6 +45,7 @@ export function createCompletions(options: {
   config: Pick<Config, 'sharedProviderToken' | 'completionModel' | 'completionMaxTokens' | 'completionDrain'>;
   ownToken: ProviderTokens['own'];
   findPrice: ProviderCallerOptions['findPrice'];
+  makersOf: ProviderCallerOptions['makersOf'];
   /** Milliseconds since 1970. */
   now: () => number;
   times?: CompletionTimes | undefined;
@@ -59,6 +60,7 @@ export function createCompletions(options: {
     config,
     ownToken,
     findPrice,
+    makersOf,
     now,
     times = defaultTimes,
     onRefusal,
@@ -71,6 +73,7 @@ export function createCompletions(options: {
     ledger: quota,
     shared: { token: tokens.shared, model, maxTokens: config.completionMaxTokens },
     findPrice,
+    makersOf,
     now,
     times: times.provider,
     drain: config.completionDrain,

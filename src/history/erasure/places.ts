@@ -124,7 +124,7 @@ export const places: Readonly<Record<string, PlacesOfTable>> = {
     tenant,
     id: made,
     client: ['text', 'the name of a client'],
-    maker: ['none', 'the id of a client'],
+    maker: ['none', 'ids of clients'],
     agent: ['text', 'the name of an agent'],
     end_user: ['text', 'a user, as the caller named them'],
     model: ['text', 'a model, as the caller named it'],

@@ -30,7 +30,7 @@ beforeEach(async () => {
 test('for a second a state is returned synchronously, without a lookup', () => {
   elapsed += 1_000;
   for (let call = 0; call < 1_000; call += 1) {
-    expect(find('acme', clientId)).toEqual({ name: 'Jane', revoked: false, scopes, rotations: 0 });
+    expect(find('acme', clientId)).toEqual({ name: 'Jane', revoked: false, scopes, rotations: 0, makers: [] });
   }
   expect(lookups).toBe(0);
 });
@@ -40,10 +40,16 @@ test('up to 3 seconds calls get the cached state while one lookup is under way f
   lookups = 0;
   elapsed += 3_000;
   for (let call = 0; call < 100; call += 1) {
-    expect(find('acme', clientId)).toEqual({ name: 'Jane', revoked: false, scopes, rotations: 0 });
+    expect(find('acme', clientId)).toEqual({ name: 'Jane', revoked: false, scopes, rotations: 0, makers: [] });
   }
   expect(lookups).toBeLessThanOrEqual(1);
-  await eventually(() => find('acme', clientId)).toEqual({ name: 'Jane', revoked: true, scopes, rotations: 0 });
+  await eventually(() => find('acme', clientId)).toEqual({
+    name: 'Jane',
+    revoked: true,
+    scopes,
+    rotations: 0,
+    makers: [],
+  });
   expect(lookups).toBe(1);
 });
 
@@ -53,15 +59,15 @@ test('after 3 seconds calls wait for the lookup', async () => {
   const answers = [find('acme', clientId), find('acme', clientId)];
   for (const answer of answers) expect(answer).toBeInstanceOf(Promise);
   expect(await Promise.all(answers)).toEqual([
-    { name: 'Jane', revoked: true, scopes, rotations: 0 },
-    { name: 'Jane', revoked: true, scopes, rotations: 0 },
+    { name: 'Jane', revoked: true, scopes, rotations: 0, makers: [] },
+    { name: 'Jane', revoked: true, scopes, rotations: 0, makers: [] },
   ]);
 });
 
 test('a client that is unknown, or belongs to another tenant, is undefined and not an error', async () => {
   expect(await find('acme', 'acme.nobody')).toBeUndefined();
   expect(await find('other', clientId)).toBeUndefined();
-  expect(find('acme', clientId)).toEqual({ name: 'Jane', revoked: false, scopes, rotations: 0 });
+  expect(find('acme', clientId)).toEqual({ name: 'Jane', revoked: false, scopes, rotations: 0, makers: [] });
 });
 
 test('without the database, a cached state serves until it is 5 seconds old', async () => {
@@ -72,7 +78,7 @@ test('without the database, a cached state serves until it is 5 seconds old', as
   await findAway('acme', known);
   await away.drop();
   elapsed += 5_000;
-  expect(await findAway('acme', known)).toEqual({ name: known, revoked: false, scopes, rotations: 0 });
+  expect(await findAway('acme', known)).toEqual({ name: known, revoked: false, scopes, rotations: 0, makers: [] });
   elapsed += 1;
   await expect(findAway('acme', known)).rejects.toThrow();
   await expect(findAway('acme', 'acme.unseen')).rejects.toThrow();
@@ -88,7 +94,7 @@ test('calls wait for a slow database where no cached state is recent enough', as
   await lock.query('commit');
   lock.release();
   expect(await answers).toEqual([
-    { name: 'Jane', revoked: false, scopes, rotations: 0 },
-    { name: unknown, revoked: false, scopes, rotations: 0 },
+    { name: 'Jane', revoked: false, scopes, rotations: 0, makers: [] },
+    { name: unknown, revoked: false, scopes, rotations: 0, makers: [] },
   ]);
 });

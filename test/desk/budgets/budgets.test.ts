@@ -15,7 +15,7 @@ import {
   randomBudget,
 } from '../../support/server/budgets.ts';
 import { callStart, endedCall, reserveTokens, wrongSums } from '../../support/server/calls.ts';
-import { complete, newTenant, setProviderToken } from '../../support/server/completions.ts';
+import { complete, hello, newTenant, setProviderToken } from '../../support/server/completions.ts';
 import { entriesOf } from '../../support/server/entries.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { recordStatements } from '../../support/server/statements.ts';
@@ -248,13 +248,17 @@ test('a period has spent what its calls cost by the moment they began, whatever 
   expect(await reserve(tenant, { at: midnight }, 96)).toContain('95 tokens left');
 });
 
-test('the calls of a key count towards the client that made it, those of an agent and a model towards theirs', async () => {
+test('the calls of a key count towards the clients that made it, those of an agent and a model towards theirs', async () => {
   const tenant = await newTenant(server);
   await make(tenant, { id: 'c', client: 'c', period: 'day', limitTokens: 100 });
+  await make(tenant, { id: 'b', client: 'b', period: 'day', limitTokens: 120 });
   await make(tenant, { id: 'a', agent: 'a', period: 'day', limitTokens: 150 });
   await make(tenant, { id: 'm', model: 'm', period: 'day', limitTokens: 180 });
-  await spend(tenant, { clientId: 'key', makerId: 'c' }, 90);
-  expect(await reserve(tenant, { clientId: 'key', makerId: 'c' }, 20)).toContain('budget c, which has 10 tokens left');
+  await spend(tenant, { clientId: 'key', makers: ['b', 'c'] }, 90);
+  expect(await reserve(tenant, { clientId: 'key', makers: ['b', 'c'] }, 20)).toContain(
+    'budget c, which has 10 tokens left',
+  );
+  expect(await reserve(tenant, { clientId: 'key', makers: ['b'] }, 31)).toContain('budget b, which has 30 tokens left');
   await spend(tenant, { clientId: 'd', agentId: 'a' }, 60);
   expect(await reserve(tenant, { clientId: 'd', agentId: 'a', model: 'n' }, 91)).toContain(
     'budget a, which has 90 tokens',
@@ -347,6 +351,41 @@ test('users that requests name do not displace those of keys: a key on a full da
     { by: 'key user', name: 'jane', output: 60 },
     { by: 'other user', name: '', output: 1_060 },
   ]);
+});
+
+test('the calls of a client that was made over HTTP, and of its keys, count towards its makers', async () => {
+  const tenant = await newTenant(server);
+  await setProviderToken(server, tenant, 'sk-own');
+  const scopes = ['access.credential_manage', 'ai.completion_manage'];
+  const maker = await server.createClient(tenant, { scope: scopes.join(' ') });
+  const makeBy = async (token: string, kind: 'clients' | 'keys') => {
+    const response = await server.call(`/access/${tenant}/${kind}`, {
+      token,
+      json: { scopes: kind === 'keys' ? scopes.slice(1) : scopes },
+    });
+    return (await response.json()) as { id: string; clientSecret: string; key: string };
+  };
+  const { id, clientSecret } = await makeBy(await server.tokenOf(maker), 'clients');
+  const made = await server.tokenOf({ ...maker, clientId: id, clientSecret });
+  const { key } = await makeBy(made, 'keys');
+  await make(tenant, { id: 'maker', client: maker.clientId, period: 'day', limitTokens: 1 });
+  await make(tenant, { id: 'made', client: id, period: 'day', limitTokens: 1 });
+  const [message] = hello.messages;
+  const call = async () => {
+    const completed = await server.call(`/ai-service/${tenant}/completions`, { token: made, json: hello });
+    const chatted = await fetch(`${server.baseUrl}/openai/${tenant}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'openai/gpt-small', messages: [{ ...message, role: 'user' }] }),
+    });
+    await Promise.all([completed.body?.cancel(), chatted.body?.cancel()]);
+    return [completed.status, chatted.status];
+  };
+  expect(await call()).toEqual([403, 429]);
+  await send(tenant, 'DELETE', '/made');
+  expect(await call()).toEqual([403, 429]);
+  await send(tenant, 'DELETE', '/maker');
+  expect(await call()).toEqual([200, 200]);
 });
 
 test('a model without a sum of its own on a day counts with all that have none, rather too much than too little', async () => {

@@ -474,7 +474,7 @@ function variedCall(): CallStart {
     model: `m${calls % 2}`,
     ...(calls % 4 !== 0 && { price: { tiers } }),
     ...(calls % 2 === 0 && { agentId: 'a' }),
-    ...(calls % 5 !== 0 && { user: `u${calls % 7}`, makerId: 'maker' }),
+    ...(calls % 5 !== 0 && { user: `u${calls % 7}`, makers: ['maker', 'inner'] }),
   });
 }
 

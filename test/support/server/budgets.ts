@@ -54,7 +54,7 @@ export async function makeRandomCall(quota: Quota, tenant: string, random: Rando
     // Today and yesterday, which may be of two months.
     at: Date.now() - random.below(2) * 86_400_000,
     clientId: random.below(3) === 0 ? 'key' : pick('c'),
-    ...(random.below(3) === 0 && { makerId: pick('c') }),
+    ...(random.below(3) === 0 && { makers: [pick('d'), pick('c')] }),
     ...(random.below(2) === 0 && { agentId: pick('a') }),
     model: pick('m'),
     user,
@@ -104,7 +104,7 @@ export async function overspent(pool: pg.Pool, tenant: string): Promise<unknown[
     `select b.id, date_trunc(case b.period when 'lifetime' then 'millennium' else b.period end, r.at at time zone 'UTC') as since,
             sum(r.cost) as cost, sum(r.input_tokens + r.output_tokens) as tokens, b.limit_cost, b.limit_tokens
        from budget b
-       join call_record r on r.tenant = b.tenant and case b.by when 'client' then b.name in (r.client, r.maker)
+       join call_record r on r.tenant = b.tenant and case b.by when 'client' then b.name = any (array[r.client] || string_to_array(r.maker, ' '))
                                                               when 'agent' then b.name = r.agent
                                                               when 'model' then b.name = r.model
                                                               when 'user' then b.name = r.end_user and r.user_fixed

@@ -46,9 +46,10 @@ export async function wrongSums(pool: pg.Pool, tenant: string): Promise<unknown[
             count(*) filter (where cost is null), coalesce(sum(input_tokens), 0)::bigint,
             coalesce(sum(output_tokens), 0)::bigint, coalesce(sum(cost), 0)::text
        from call_record
-       cross join lateral (values ('all', ''), ('client', client), ('maker', maker), ('agent', agent), ('model', model),
+       cross join lateral (values ('all', ''), ('client', client), ('agent', agent), ('model', model),
                                   ('provider', provider), ('user', end_user),
-                                  ('key user', case when user_fixed then end_user end)) as part (by, name)
+                                  ('key user', case when user_fixed then end_user end)
+                           union all select 'maker', unnest(string_to_array(maker, ' '))) as part (by, name)
        where tenant = $1 and part.name is not null
        group by 1, 2, 3`,
     [tenant],
