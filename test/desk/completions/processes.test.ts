@@ -13,7 +13,7 @@ import { wrongSums } from '../../support/server/calls.ts';
 import { createTestDatabase } from '../../support/server/database.ts';
 import { lookAtOnce } from '../../support/server/look-at-once.ts';
 import { type ServiceProcesses, startServices } from '../../support/server/service-processes.ts';
-import { chatFormat } from '../../support/vendor/vendor-formats.ts';
+import { chatFormat, responsesFormat } from '../../support/vendor/vendor-formats.ts';
 import { startVendor } from '../../support/vendor/vendor-server.ts';
 
 const random = new Random();
@@ -46,7 +46,7 @@ const services = await startAll();
 beforeEach(() => {
   counted = { ...start };
   answered = { ...start };
-  vendor.behave(({ text, cap: allowed = 0, streaming }) => {
+  vendor.behave(({ text, cap: allowed = 0, streaming, body }) => {
     // Answers of random length, most of them short, some as long as they may be.
     const usage = {
       input: 1 + random.below(text.length),
@@ -56,7 +56,8 @@ beforeEach(() => {
     counted.output += usage.output;
     const answer = { text: JSON.stringify(usage), delay: random.below(30), usage };
     if (!streaming) return { kind: 'answer', ...answer };
-    return { kind: 'events', events: chatFormat.events(answer), every: random.below(6), delay: answer.delay };
+    const { events } = 'input' in body ? responsesFormat : chatFormat;
+    return { kind: 'events', events: events(answer), every: random.below(6), delay: answer.delay };
   });
 });
 
@@ -177,14 +178,29 @@ async function newTenant(tenant: string): Promise<{ tenant: string; token: strin
   return { tenant, token };
 }
 
+const paths = ['chat/completions', 'responses'] as const;
+
+/** As a completion, or on a path whose requests are passed through. */
 async function complete(baseUrl: string, tenant: string, token: string): Promise<number> {
-  const response = await post(`${baseUrl}/ai-service/${tenant}/completions`, token, {});
-  const { result = '{"input":0,"output":0}' } = (await response.json()) as { result?: string };
-  const usage: { input: number; output: number } = JSON.parse(result);
-  answered.input += usage.input;
-  answered.output += usage.output;
-  return response.status;
+  const passed = random.below(3) === 0 ? undefined : random.pick(paths);
+  const response =
+    passed === undefined
+      ? await post(`${baseUrl}/ai-service/${tenant}/completions`, token, {})
+      : await post(`${baseUrl}/openai/${tenant}/v1/${passed}`, token, { model });
+  const text = await response.text();
+  noteAnswered(passed === undefined ? (JSON.parse(text).result ?? '') : text);
+  return response.status === 429 && text.includes('insufficient_quota') ? 403 : response.status;
 }
+
+const model = 'gpt-5.4-mini';
+
+/** Adds the figures that the client was told. */
+function noteAnswered(text: string): void {
+  const kinds = { input: /"(?:prompt_tokens|inputTokens|input_tokens|input)":(\d+)/, output: outputTold };
+  for (const kind of ['input', 'output'] as const) answered[kind] += Number(kinds[kind].exec(text)?.[1] ?? 0);
+}
+
+const outputTold = /"(?:completion_tokens|outputTokens|output_tokens|output)":(\d+)/;
 
 /** A stream that most clients leave after random bytes, some before the first one. */
 async function stream(baseUrl: string, tenant: string, token: string): Promise<number> {
@@ -194,11 +210,12 @@ async function stream(baseUrl: string, tenant: string, token: string): Promise<n
   let bytes = leaves === 3 ? Number.POSITIVE_INFINITY : random.below(1_500);
   const { signal } = gone;
   const isOpenai = token.startsWith('annals_') || random.below(2) === 0;
-  const openai = { model: 'gpt-5.4-mini', stream: true, stream_options: { include_usage: true } };
+  const path = random.pick(paths);
+  const options = path === 'responses' ? {} : { stream_options: { include_usage: true } };
   let text = '';
   try {
     const response = isOpenai
-      ? await post(`${baseUrl}/openai/${tenant}/v1/chat/completions`, token, openai, signal)
+      ? await post(`${baseUrl}/openai/${tenant}/v1/${path}`, token, { model, stream: true, ...options }, signal)
       : await post(`${baseUrl}/ai-service/${tenant}/completions-stream`, token, {}, signal);
     const decoder = new TextDecoder();
     for await (const part of response.body ?? []) {
@@ -206,9 +223,9 @@ async function stream(baseUrl: string, tenant: string, token: string): Promise<n
       bytes -= part.length;
       if (bytes <= 0) gone.abort();
     }
-    const reported = /"(?:prompt_tokens|inputTokens)":(\d+),"(?:completion_tokens|outputTokens)":(\d+)/.exec(text);
-    answered.input += Number(reported?.[1] ?? 0);
-    answered.output += Number(reported?.[2] ?? 0);
+    // The first event of a response has the figures too.
+    if (isOpenai && path === 'responses') noteAnswered(/data: \{"type":"response.completed".*/.exec(text)?.[0] ?? '');
+    else noteAnswered(text);
     return response.status;
   } catch (error) {
     if (gone.signal.aborted) return left;
@@ -220,10 +237,12 @@ async function stream(baseUrl: string, tenant: string, token: string): Promise<n
 const left = 499;
 
 async function post(url: string, token: string, body: object, signal?: AbortSignal): Promise<Response> {
+  const content = 'x'.repeat(1 + random.below(400));
+  const asked = url.endsWith('/responses') ? { input: content } : { messages: [{ role: 'user', content }] };
   return await fetch(url, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ messages: [{ role: 'user', content: 'x'.repeat(1 + random.below(400)) }], ...body }),
+    body: JSON.stringify({ ...asked, ...body }),
     signal: signal ?? null,
   });
 }

@@ -180,7 +180,7 @@ const generateContent: VendorFormat = {
 };
 
 /** The Responses format of the first vendor. */
-const responses: VendorFormat = {
+export const responsesFormat: VendorFormat = {
   name: 'openai',
   read(path, body) {
     if (path !== '/v1/responses') return undefined;
@@ -258,7 +258,7 @@ function response({ text, toolCall, usage }: VendorAnswer, status: string) {
   };
 }
 
-export const vendorFormats: readonly VendorFormat[] = [chatFormat, messages, generateContent, responses];
+export const vendorFormats: readonly VendorFormat[] = [chatFormat, messages, generateContent, responsesFormat];
 
 function candidate({ toolCall, usage }: VendorAnswer, text: string, finishReason: string | undefined) {
   const part =
