@@ -243,7 +243,10 @@ export async function readPassedRequest(text: string, value: unknown, target: Pa
       `The texts of a request must have at most ${openaiLimits.textBytes} bytes together.`,
     );
   }
-  const capName = cap.name ?? (provider === 'self_hosted' && operation !== 'responses' ? 'max_tokens' : format.cap);
+  const isOlder = provider === 'self_hosted' && operation !== 'responses';
+  const capName = isShared ? format.cap : (cap.name ?? (isOlder ? 'max_tokens' : format.cap));
+  // The model of the shared token may not take the older name.
+  if (isShared && cap.name !== undefined && cap.name !== capName) removeMembers(document, splice, body, [cap.name]);
   return {
     stream,
     user,
@@ -389,6 +392,11 @@ class Contents {
     const isOfServers = this.#isServer && (type === 'video_url' || type === 'audio_url');
     if (known === undefined && !isOfServers) throw refused(part.at('type'), 'is not a known type of a content part');
     if (this.isShared && known !== undefined) part.refuseOthers(known);
+    // Some servers read what is there, whatever the type.
+    for (const [name, types] of Object.entries(typesOfData)) {
+      if (part.get(name) !== undefined && !types.includes(type))
+        throw refused(part.at(name), 'is of another type of part');
+    }
     switch (type) {
       case 'image_url':
       case 'input_image':
@@ -440,6 +448,17 @@ class Contents {
     this.#found.dataBytes += text.length;
   }
 }
+
+/** The types of parts that have data, by the member that has it. */
+const typesOfData: Readonly<Record<string, readonly string[]>> = {
+  image_url: ['image_url', 'input_image'],
+  video_url: ['video_url'],
+  audio_url: ['audio_url'],
+  input_audio: ['input_audio'],
+  file: ['file'],
+  file_data: ['input_file'],
+  url: [],
+};
 
 const imageUrl = { pattern: /^data:image\//, must: 'must be a data: URL of an image: the service fetches none' };
 const dataOrBase64 = { pattern: /^(?:data:|[\w+/=\s-]*$)/, must: 'must be a data: URL or base64: nothing is fetched' };

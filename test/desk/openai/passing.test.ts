@@ -280,6 +280,7 @@ describe('members', () => {
     ['messages.0.content.0.image_url.url', file('{"type":"image_url","image_url":{"url":"https://a.b/c"}}'), ''],
     ['messages.0.content.0.image_url', file('{"type":"image_url","image_url":"https://a.b/c"}'), ''],
     ['messages.0.content.0.type', file('{"type":"made_up"}'), ''],
+    ['messages.0.content.0.image_url', file('{"type":"text","text":"x","image_url":{"url":"https://a.b/c"}}'), ''],
     ['messages.0.audio.id', '"messages":[{"role":"assistant","audio":{"id":"a"}}]', ''],
     ['messages.0.tool_calls.0.type', '"messages":[{"role":"assistant","tool_calls":[{"type":"web"}]}]', ''],
     ['tools.0.type', 'x', '"tools":[{"type":"made_up"}]'],
@@ -304,6 +305,15 @@ describe('members', () => {
       expect((await send(textOf('chat/completions', `"${name}":"x"`))).status).toBe(200);
     },
   );
+
+  test('of the cap: the shared token has its newer name, and an own key the one that came', async () => {
+    await send(textOf('chat/completions', '"max_tokens":50'));
+    expect(sentText()).toMatch(/,"max_tokens":50\}$/);
+    const { status } = await send(textOf('chat/completions', '"max_tokens":50', 'gpt-4.1-mini'), { by: 'sharing' });
+    expect(status).toBe(200);
+    expect(sentText()).toContain('"max_completion_tokens":50');
+    expect(sentText()).not.toContain('max_tokens');
+  });
 
   test('n of 8 passes, and hosted tools are left out of chat completions as well', async () => {
     expect((await send(textOf('chat/completions', '"n":8'))).status).toBe(200);
