@@ -1,5 +1,14 @@
 import type { Page } from 'playwright-core';
-import { agentId, disabledAgentId, sessionId, shelfId, subscriptionId, toolsAgentId, viewId } from './fill-demo.ts';
+import {
+  agentId,
+  disabledAgentId,
+  sessionId,
+  shelfId,
+  signInAtProvider,
+  subscriptionId,
+  toolsAgentId,
+  viewId,
+} from './fill-demo.ts';
 import { type Picture, shows } from './take.ts';
 
 const claims = address('history', { q: 'entity:WARRANTY_CLAIM type:update' });
@@ -7,7 +16,7 @@ const claimType = { type: 'WARRANTY_CLAIM' };
 const product = { entity: 'product', id: 'brisk-go' };
 const lists = address('history', { q: 'entity:order type:update path:items' });
 const found = address('history', {
-  q: 'compoundLogicalQuery:((change:elemMatch(before:*eak*)) OR (change:elemMatch(after:*eak*))) occurredAt:>="1970-01-01T00:00:00Z"',
+  q: 'compoundLogicalQuery:((change:elemMatch(before:*dent*)) OR (change:elemMatch(after:*dent*))) occurredAt:>="1970-01-01T00:00:00Z"',
 });
 const asOn = address('document', { ...product, at: daysAgo(30), with: 'now' });
 const subscription = address('subscriptions/one', { id: subscriptionId });
@@ -326,12 +335,8 @@ async function openAttempt(page: Page): Promise<void> {
 
 /** Signs in at the provider, without which there is no result. */
 async function testSignIn(page: Page): Promise<void> {
-  await page.route(/^https:/, (route) => route.fulfill({ body: '' }));
   await page.getByRole('button', { name: 'Test the sign-in' }).click();
-  await page.getByPlaceholder('Enter any login').fill('jane.doe');
-  await page.getByPlaceholder('and password').fill('any');
-  await page.getByRole('button', { name: 'Sign-in' }).click();
-  await page.getByRole('button', { name: 'Continue' }).click();
+  await signInAtProvider(page);
   await page.getByText('Applies.').waitFor();
 }
 
@@ -351,18 +356,34 @@ export const guidePictures: readonly Picture[] = [
   { name: 'console-history', address: 'history', ready: shows('.bar-chart canvas') },
   {
     name: 'console-change',
-    address: `history?${new URLSearchParams({ q: 'entity:WARRANTY_CLAIM type:update' })}`,
+    address: claims,
     options: { viewport: { width: 1440, height: 800 } },
-    ready: async (page) => {
-      await page.locator('.entry-link', { hasText: 'resolution' }).first().click();
-      await page.locator('.path-item').first().waitFor();
-    },
+    ready: openChange,
   },
   {
     name: 'console-document',
     address: `document?${new URLSearchParams({ entity: 'product', id: 'brisk-go', changes: '1' })}`,
     ready: shows('.json-tree'),
   },
+  { name: 'console-list', address: lists, ready: openList },
+  { name: 'console-as-on', address: asOn, ready: shows('.path-item') },
+  { name: 'console-text', address: found, ready: openFound },
+  { name: 'console-attempt', address: subscription, isFilled: true, ready: openAttempt },
+  {
+    name: 'console-sessions',
+    address: 'security/sessions',
+    options: { viewport: { width: 1280, height: 480 } },
+    isFilled: true,
+    ready: shows('tbody tr'),
+  },
+  {
+    name: 'console-sign-in',
+    address: 'security/sign-in',
+    options: { viewport: { width: 1280, height: 1000 } },
+    isFilled: true,
+    ready: testSignIn,
+  },
+  { name: 'console-clients', address: 'security/clients', isFilled: true, ready: shows('tbody tr') },
   {
     name: 'console-query-dark',
     address: 'history',

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { McpTools } from '@annals/client';
-import type { APIResponse } from 'playwright-core';
+import type { ClientWithSecret, McpTools } from '@annals/client';
+import type { APIResponse, Page } from 'playwright-core';
 import { ownPort } from '../../test/support/server/own-port.ts';
 import { type CertifiedProvider, startCertifiedProvider } from '../../test/support/vendor/certified-provider.ts';
 import { type Receiver, startReceiver } from '../../test/support/vendor/receiver.ts';
@@ -130,8 +130,8 @@ async function fillTools(call: Call, tools: ToolServerStub): Promise<void> {
   await call('POST', `${agent}/mcp-tools`, { server: server.name });
 }
 
-/** Clients and keys of programs: of all of it, of a part, revoked. */
-async function fillAccess(call: Call): Promise<void> {
+/** Clients and keys of programs: of all of it, of a part, revoked. Returns one of them. */
+async function fillAccess(call: Call): Promise<ClientWithSecret> {
   const clients = '/access/demo/clients';
   await call('POST', clients, {
     name: 'Billing',
@@ -140,7 +140,8 @@ async function fillAccess(call: Call): Promise<void> {
     hide: ['payment'],
     expiresIn: 7 * 3_600,
   });
-  await call('POST', clients, { name: 'Shop server', scopes: ['changelog.viewer_issue', 'changelog.changelog_read'] });
+  const scopes = ['changelog.viewer_issue', 'changelog.changelog_read'];
+  const shopServer = await call('POST', clients, { name: 'Shop server', scopes });
   await call('POST', clients, {
     name: 'Warehouse',
     scopes: ['schema.custominstance_manage', 'schema.schema_read', 'changelog.changelog_manage'],
@@ -157,6 +158,34 @@ async function fillAccess(call: Call): Promise<void> {
     rate: 5,
     expiresIn: 5 * 3_600,
   });
+  return await shopServer.json();
+}
+
+/** Sessions of a person and of a client. */
+async function fillSessions(
+  { browser, origin }: Pick<Studio, 'browser' | 'origin'>,
+  { id: clientId, clientSecret }: ClientWithSecret,
+): Promise<void> {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  await page.goto(`${origin}/console/`);
+  await page.getByRole('link', { name: "Sign in with your company's account" }).click();
+  await signInAtProvider(page);
+  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+  await context.close();
+  const headers = { origin, 'content-type': 'application/json', 'user-agent': 'shop-report/2.4' };
+  const body = JSON.stringify({ clientId, clientSecret });
+  const response = await fetch(`${origin}/console/api/session`, { method: 'POST', headers, body });
+  if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
+}
+
+/** Fills in the forms of the provider, which asks for a font that it does not get. */
+export async function signInAtProvider(page: Page): Promise<void> {
+  await page.route(/^https:/, (route) => route.fulfill({ body: '' }));
+  await page.getByPlaceholder('Enter any login').fill('Jane Doe');
+  await page.getByPlaceholder('and password').fill('any');
+  await page.getByRole('button', { name: 'Sign-in' }).click();
+  await page.getByRole('button', { name: 'Continue' }).click();
 }
 
 /** A webhook with an attempt that succeeded and one that failed. */
@@ -166,7 +195,7 @@ async function fillSubscription(call: Call, receiver: Receiver): Promise<void> {
     id: subscriptionId,
     name: 'Prices to the shop',
     q: 'entity:product path:price',
-    target: { type: 'webhook', url: `${receiver.url}prices` },
+    target: { type: 'webhook', url: receiver.url },
   });
   await call('POST', `${path}/${subscriptionId}/test`);
   receiver.answer = (_received, response) => void response.writeHead(500).end('{"error":"out of stock"}');
@@ -241,7 +270,8 @@ export async function fillDemo(
   await call('PUT', shelf, { name: { en: 'Shelf', de: 'Regal' } });
   await call('PUT', `${shelf}/instances/${shelfId}`, { name: 'Aisle A, espresso machines', slots: 12, height: 2.1 });
   await call('PUT', `${shelf}/instances/${shelfId}`, { name: 'Aisle A', slots: 2, note: 'to be sorted' });
-  await fillAccess(call);
+  const shopServer = await fillAccess(call);
+  await fillSessions({ browser, origin }, shopServer);
   await fillSubscription(call, receiver);
   await call('POST', '/ai-service/demo/jobs', { type: 'EXPORT', q: 'entity:product', format: 'CSV' });
   await context.close();
