@@ -3,7 +3,7 @@ import { useCode } from '../api/requests.ts';
 import { allows, changeTenant, isOutdated, type Session, session, signOut } from '../api/session.ts';
 import { Button } from '../components/buttons.tsx';
 import { Icon } from '../components/icon.tsx';
-import { Segments } from '../components/page.tsx';
+import { heading, Segments } from '../components/page.tsx';
 import { EmptyState, FailureBox, Skeleton } from '../components/states.tsx';
 import { Name } from '../components/text.tsx';
 import { chooseTimeZone, timeZone } from '../components/times.ts';
@@ -23,8 +23,9 @@ export function Shell() {
   const page = first === '' ? allowed[0] : allowed.find((candidate) => candidate.path === first);
 
   useEffect(() => {
-    document.title = page === undefined ? 'Annals' : `${page.title} · Annals`;
-  }, [page]);
+    const names = new Set([heading.value, page?.title ?? '', 'Annals']);
+    document.title = [...names].filter((name) => name !== '').join(' · ');
+  }, [page, heading.value]);
 
   return (
     <div class="shell">

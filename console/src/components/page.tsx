@@ -1,4 +1,6 @@
+import { signal } from '@preact/signals';
 import type { ComponentChildren, ComponentType } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
 import { allows } from '../api/session.ts';
 import { Link, path } from '../router/router.tsx';
 import { EmptyState, LoadingLine } from './states.tsx';
@@ -12,11 +14,19 @@ interface PageHeaderProps {
   readonly children?: ComponentChildren;
 }
 
+/** The heading of what is shown, for the title of the window; empty without one. */
+export const heading = signal('');
+
 export function PageHeader({ title, lead, children }: PageHeaderProps) {
+  const shown = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    heading.value = shown.current?.textContent ?? '';
+  }, [title]);
+  useEffect(() => () => void (heading.value = ''), []);
   return (
     <header class="page-header">
       <div>
-        <h1>{title}</h1>
+        <h1 ref={shown}>{title}</h1>
         {lead === undefined ? undefined : <p class="muted">{lead}</p>}
       </div>
       {children === undefined ? undefined : <div class="page-actions">{children}</div>}

@@ -21,6 +21,7 @@ export function documentTests(the: () => ConsoleUnderTest): void {
     await page.getByText('Below is its last state.').waitFor();
     await page.locator('.json-tree').getByText('Reading lamp').waitFor();
     await expect.poll(() => page.locator('.timeline-item').count()).toBe(4);
+    await expect.poll(() => page.title()).toBe('lamp 1 · Document · Annals');
     await expect.poll(() => page.locator('.timeline-item').nth(2).textContent()).toContain('price.amount 1.10 → 1.25');
     // The slider moves through the changes, by keys too.
     const slider = page.getByRole('slider');
