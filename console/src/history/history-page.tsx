@@ -137,8 +137,8 @@ function QueriedHistory({ view, saved, onRefresh }: QueriedHistoryProps) {
         <>
           {texts.length === 0 ? undefined : (
             <p class="text-search muted">
-              Changes with <Name as="strong" text={texts.join(' … ')} /> inside a value before or after. Upper and lower
-              case count as written.
+              Changes with <Name as="strong" text={texts.join(' … ')} /> inside a value before or after. The search is
+              case-sensitive.
             </p>
           )}
           <HistoryChart

@@ -27,7 +27,7 @@ export function nameOf(kind: CredentialKind, { id = '', name = id }: Credential)
 
 /** What it sees of the history, in a line for each part. */
 export function partsOf({ restriction = [] }: Credential): string[] {
-  if (restriction.length === 0) return ['all its scopes permit'];
+  if (restriction.length === 0) return ['unrestricted'];
   return restriction.flatMap(({ query = '', hide = [], actors = true }) => [
     ...(query === '' ? [] : [query]),
     ...(hide.length === 0 ? [] : [`without ${hide.join(', ')}`]),
@@ -145,7 +145,7 @@ export function NarrowDialog({ kind, credential, onNarrowed, onClose }: NarrowDi
       onClose={onClose}
       actions={[{ label: 'Narrow', isReady: Object.keys(changed).length > 0 && draft.scopes.length > 0, run: narrow }]}
     >
-      <p>Rights can only be removed. It sees: {partsOf(credential).join('; ')}.</p>
+      <p>Rights can only be removed. What it sees now: {partsOf(credential).join('; ')}.</p>
       <RightsFields kind={kind} draft={draft} scopes={scopes} narrows onChange={setDraft} />
     </Dialog>
   );

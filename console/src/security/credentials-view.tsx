@@ -86,14 +86,12 @@ function CredentialsView({ kind }: { readonly kind: CredentialKind }) {
         {
           label: 'Last use',
           sort: 'usedAt',
-          class: 'nowrap',
           name: 'Last use',
           cell: ({ usedAt, usedAddress }) => <LastUse at={usedAt} address={usedAddress} />,
         },
         {
           label: 'Ends',
           sort: 'expiresAt',
-          class: 'nowrap',
           name: 'Ends',
           cell: (credential) => <End credential={credential} />,
         },
@@ -153,8 +151,8 @@ function Maker({ credential: { madeBy, createdAt = '' } }: { readonly credential
   return (
     <>
       {madeBy === undefined ? 'an operator' : <Name text={madeBy.name ?? madeBy.client ?? ''} />}
-      <div class="muted nowrap">
-        <Time at={createdAt} detail="minute" />
+      <div class="muted">
+        <Time at={createdAt} detail="day" />
       </div>
     </>
   );

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import type { TestServer } from '../../../test/support/server/server.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { sidewaysRoom } from '../support/page-measures.ts';
+import { goWithin } from '../support/windows.ts';
 
 const scope =
   'access.credential_view access.credential_manage changelog.changelog_read changelog.viewer_issue ai.completion_manage';
@@ -15,6 +16,7 @@ export function credentialTests(the: () => ConsoleUnderTest): void {
     await server.createTenant(tenant);
     const page = await open('security/clients', { tenant, scope, width: 390 });
     await page.getByRole('heading', { name: 'Clients' }).waitFor();
+    await expect.poll(() => page.title()).toBe('Clients · Security · Annals');
     expect(await sidewaysRoom(page)).toBe(0);
     await checkAccessibility(page);
 
@@ -36,6 +38,8 @@ export function credentialTests(the: () => ConsoleUnderTest): void {
     await checkAccessibility(page, 'dialog');
     expect(await sidewaysRoom(page)).toBe(0);
     await dialog.getByRole('button', { name: 'Done' }).click();
+    // After two dialogs the focus is where it was before the first.
+    await expect.poll(() => page.evaluate(() => document.activeElement?.textContent)).toBe('New client');
     await page.getByRole('row', { name: /Billing/ }).waitFor();
     expect(await page.content()).not.toContain(first);
     await page.setViewportSize({ width: 1280, height: 860 });
@@ -116,8 +120,15 @@ export function credentialTests(the: () => ConsoleUnderTest): void {
       .first()
       .waitFor();
     await page.keyboard.press('Escape');
+    // On a wide screen the actions are in sight, however much the others need.
+    await page.setViewportSize({ width: 1_280, height: 800 });
+    const { x = 0, width = 0 } = (await row.getByRole('button', { name: /^Revoke/ }).boundingBox()) ?? {};
+    expect(width > 0 && x + width <= 1_280).toBe(true);
     await page.setViewportSize({ width: 390, height: 800 });
     expect(await sidewaysRoom(page)).toBe(0);
+    await checkAccessibility(page);
+    await goWithin(page, 'connect');
+    await page.getByText('You make one under').waitFor();
     await checkAccessibility(page);
   });
 

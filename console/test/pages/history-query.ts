@@ -173,7 +173,7 @@ export function historyQueryTests(the: () => ConsoleUnderTest): void {
     await checkAccessibility(page);
     expect(await sidewaysRoom(page)).toBe(0);
     await page.keyboard.press('Enter');
-    await page.getByText('Upper and lower case count as written.').waitFor();
+    await page.getByText('The search is case-sensitive.').waitFor();
     await expect.poll(() => totalOf(page)).toBe(4);
     expect(await query.inputValue()).toContain('occurredAt:>="1970-01-01T00:00:00Z"');
     const marks = () =>
