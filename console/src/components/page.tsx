@@ -22,7 +22,12 @@ export function PageHeader({ title, lead, children }: PageHeaderProps) {
   useEffect(() => {
     heading.value = shown.current?.textContent ?? '';
   }, [title]);
-  useEffect(() => () => void (heading.value = ''), []);
+  useEffect(
+    () => () => {
+      heading.value = '';
+    },
+    [],
+  );
   return (
     <header class="page-header">
       <div>
