@@ -105,7 +105,7 @@ const recordNothing = [
   ],
   // It records what Annals finds, under the name of Annals.
   'readMcpTools',
-  ...['deleteJob', 'deleteParkedChanges', 'deleteSession', 'endSessions'],
+  ...['deleteGrant', 'deleteJob', 'deleteParkedChanges', 'deleteSession', 'endSessions'],
   ...['issueToken', 'pauseSubscription', 'replaySubscription', 'resumeSubscription', 'testSubscription'],
   'streamCompletion',
 ];
