@@ -15,7 +15,7 @@ const address = 'https://annals.example.com/mcp/acme';
  * programsOf(guide, 'https://annals.shop.example/mcp/shop')[0]; // { name: 'Claude Code', where: 'In a shell …', lines: 'claude mcp add …' }
  */
 export function programsOf(guide: string, url: string): readonly Program[] {
-  const [section = ''] = (guide.split('\n## Connect a program\n')[1] ?? '').split('\n## ');
+  const [section = ''] = (guide.split('\n## Connect a program with a key\n')[1] ?? '').split('\n## ');
   return section.split('\n### ').flatMap((part) => {
     const [, name, where, lines] = /^(.+)\n\n(.+):\n\n```\w+\n([^`]+)\n```\n/.exec(part) ?? [];
     if (name === undefined || where === undefined || lines?.includes(address) !== true) return [];
