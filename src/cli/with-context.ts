@@ -6,6 +6,12 @@ import type { SchemaWatch } from '../postgres/schema/watch-schema.ts';
 import type { CommandIo } from './command.ts';
 import { type CurrentDatabase, closeInTime, withCurrentDatabase } from './with-database.ts';
 
+interface ContextOverrides {
+  logger?: FastifyBaseLogger | undefined;
+  /** Where programs sign in without a public address. */
+  loopbackUrl?: string | undefined;
+}
+
 /**
  * Opens and migrates the database of the settings, builds the service on it, runs the work and closes everything. The
  * work must end when the watch does.
@@ -13,23 +19,23 @@ import { type CurrentDatabase, closeInTime, withCurrentDatabase } from './with-d
 export async function withContext<Result>(
   io: CommandIo,
   work: (context: Context, config: Config, watch: SchemaWatch) => Promise<Result>,
-  logger?: FastifyBaseLogger,
+  overrides?: ContextOverrides,
 ): Promise<Result> {
-  return await withCurrentDatabase(io, (database) => withContextOn(database, work, { logger }));
+  return await withCurrentDatabase(io, (database) => withContextOn(database, work, overrides));
 }
 
 /** The same on an open database. */
 export async function withContextOn<Result>(
   { config, url, secretKeys, watch }: CurrentDatabase,
   work: (context: Context, config: Config, watch: SchemaWatch) => Promise<Result>,
-  { worker, logger }: { worker?: WorkerName; logger?: FastifyBaseLogger | undefined } = {},
+  { worker, logger, loopbackUrl }: ContextOverrides & { worker?: WorkerName } = {},
 ): Promise<Result> {
   const context = await createContext({
     config,
     databaseUrl: url,
     secretKeys,
     worker,
-    overrides: logger === undefined ? {} : { logger },
+    overrides: { loopbackUrl, ...(logger !== undefined && { logger }) },
   });
   try {
     return await work(context, config, watch);

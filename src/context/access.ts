@@ -152,7 +152,10 @@ export async function createAccess(
     oauth,
     verifyKey,
     verifyGrant,
-    authorizationServer: authorizationServerOf(foundation, webConsole, overrides?.programClient ?? publicClient),
+    authorizationServer: authorizationServerOf(foundation, webConsole, {
+      address: config.baseUrl ?? overrides?.loopbackUrl,
+      programClient: overrides?.programClient ?? publicClient,
+    }),
     verifyViewerToken,
     readRestriction,
     webConsole,
@@ -164,9 +167,9 @@ export async function createAccess(
 }
 
 function authorizationServerOf(
-  { config: { baseUrl: address, redirectSchemes: schemes }, clock, db, sealer, vital }: Foundation,
+  { config: { redirectSchemes: schemes }, clock, db, sealer, vital }: Foundation,
   { sessions, peopleSessions, people, requestCookie: cookie, checkOnce, allowsSignIn }: Console,
-  programClient: Pick<HttpClient, 'send'>,
+  { address, programClient }: { address: string | undefined; programClient: Pick<HttpClient, 'send'> },
 ): AuthorizationServer | undefined {
   if (address === undefined) return undefined;
   const elapsed = () => clock.elapsed();

@@ -102,6 +102,8 @@ export interface ContextOptions {
     completionTimes?: CompletionTimes;
     /** The folder of the console's built page. */
     consoleFolder?: string | undefined;
+    /** Where programs sign in without a public address. */
+    loopbackUrl?: string | undefined;
     /** Reads the metadata documents of programs that sign in. */
     programClient?: Pick<HttpClient, 'send'> | undefined;
   };

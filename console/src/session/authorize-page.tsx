@@ -129,7 +129,7 @@ function Asking({ request }: { readonly request: ShownRequest }) {
       </p>
       <p>
         It could search and read the change history of <Name as="strong" text={tenant} /> as far as you may, until{' '}
-        {endsWithSession ? 'you sign out' : `${Math.round(lasts / 86_400)} days have passed`}, or you end it.
+        {endsWithSession ? 'your session ends' : `${Math.round(lasts / 86_400)} days have passed`}, or you end it.
       </p>
       {mayAllow ? undefined : <OtherTenant tenant={tenant} />}
     </>

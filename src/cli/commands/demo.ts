@@ -27,7 +27,7 @@ import { storeDocuments } from '../../tenants/custom-entities/store-documents.ts
 import { parseCommand } from '../arguments.ts';
 import { type Command, type CommandIo, Stopped } from '../command.ts';
 import { consoleAddress, makeConsoleLink } from '../console-link.ts';
-import { requirePort } from '../listen.ts';
+import { requirePort, urlOf } from '../listen.ts';
 import { type ServeOptions, serveUntilStopped } from '../serve.ts';
 import { withContext } from '../with-context.ts';
 
@@ -69,7 +69,7 @@ Example:
         { ...io, environment: environmentOf(io, { provider, proofKey: files?.proofKey }) },
         (context, config, watch) =>
           runDemo(context, config, { io, watch, shop, hasAi: provider !== undefined, logFile: files?.logFile }),
-        files?.logger,
+        { logger: files?.logger, loopbackUrl: loopbackUrlOf(io) },
       );
     } catch (error) {
       // As for serve, a signal before the start is a success.
@@ -111,6 +111,12 @@ function environmentOf(
     ...environment,
     ...madeUp,
   };
+}
+
+/** Where programs sign in to the demo; undefined if the port is not known yet, or others reach it too. */
+function loopbackUrlOf({ environment }: CommandIo): string | undefined {
+  const { host, port } = readConfig(environment);
+  return port === 0 || !['127.0.0.1', 'localhost', '::1'].includes(host) ? undefined : urlOf(host, port);
 }
 
 interface DemoOptions extends ServeOptions {

@@ -10,13 +10,16 @@ import { findNginx } from './nginx-program.ts';
 import { ownPort } from './own-port.ts';
 
 /**
- * Starts nginx before a service, with its defaults for everything that a proxy may set, for this test. Returns its base
- * URL.
+ * Starts nginx before a service, with its defaults for everything that a proxy may set or with these locations, for this
+ * test. Returns its base URL.
  */
-export async function startNginx(baseUrl: string): Promise<string> {
+export async function startNginx(
+  baseUrl: string,
+  options: { readonly port?: number; readonly locations?: string } = {},
+): Promise<string> {
   const program = findNginx();
   if (program === undefined) throw new Error('this test needs nginx: apt-get install nginx');
-  const port = await ownPort();
+  const { port = await ownPort(), locations = `location / { proxy_pass ${baseUrl}; }` } = options;
   const folder = temporaryFolder();
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
   await writeFile(
@@ -30,9 +33,7 @@ http {
   ${temporary.map((name) => `${name}_temp_path ${folder}/${name};`).join('\n  ')}
   server {
     listen 127.0.0.1:${port};
-    location / {
-      proxy_pass ${baseUrl};
-    }
+    ${locations}
   }
 }
 `,
