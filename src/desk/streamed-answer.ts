@@ -40,12 +40,16 @@ export async function streamText(
   const events = new PassThrough();
   /** Whether what was written ends with a blank line. Within an event nothing else may be written. */
   let isBetweenEvents = true;
+  let lastCharacters = '';
   const beat = setInterval(() => {
     if (isBetweenEvents) events.write(': still at it\n\n');
   }, heartbeat);
 
   async function write(text: string): Promise<void> {
-    if (text !== '') isBetweenEvents = endsWithBlankLine.test(text);
+    if (text !== '') {
+      lastCharacters = (lastCharacters + text.slice(-longestBlankLine)).slice(-longestBlankLine);
+      isBetweenEvents = endsWithBlankLine.test(lastCharacters);
+    }
     if (gone.aborted || events.destroyed || events.write(text)) return;
     await once(events, 'drain', { signal: gone }).catch(() => {});
   }
@@ -104,6 +108,8 @@ export async function streamAnswer(
 
 /** A carriage return before a line feed ends no line of its own. */
 const endsWithBlankLine = /(?:\r\n|(?<!\r)\n|\r(?!\n)){2}$/;
+
+const longestBlankLine = '\r\n\r\n'.length;
 
 export const streamHeaders = { 'cache-control': 'no-store', 'x-accel-buffering': 'no' } as const;
 

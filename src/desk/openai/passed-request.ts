@@ -180,20 +180,29 @@ interface Found {
 }
 
 /**
- * Reads a request. `value` is what `text` says. Throws validation_violation naming the member, and payload_too_large.
+ * The text of a request as a document. `value` is what it says. Throws validation_violation where readers could differ in
+ * what that is: for a member twice in an object, and for half of a surrogate pair.
  */
-export async function readPassedRequest(text: string, value: unknown, target: PassedTarget): Promise<PassedRequest> {
+export function readDocument(text: string, value: unknown): JsonNode {
+  const document = parseJson(text);
+  const { repeatedKey } = document.tape;
+  if (repeatedKey !== -1) throw refused(shown(decodedString(document.tape, repeatedKey)), 'is given twice');
+  if (/\\u[dD][89a-fA-F]/.test(text)) refuseHalfPairs(value);
+  return document;
+}
+
+/** Reads a request. Throws validation_violation naming the member, and payload_too_large. */
+export async function readPassedRequest(
+  document: JsonNode,
+  value: unknown,
+  target: PassedTarget,
+): Promise<PassedRequest> {
   const slice = new TimeSlice();
   const rest = async () => {
     if (slice.isDue) await slice.rest();
   };
   const { operation, isShared, provider } = target;
   const format = formats[operation];
-  const document = parseJson(text);
-  const { repeatedKey } = document.tape;
-  if (repeatedKey !== -1) throw refused(shown(decodedString(document.tape, repeatedKey)), 'is given twice');
-  await rest();
-  if (/\\u[dD][89a-fA-F]/.test(text)) refuseHalfPairs(value);
   const members = new Members(value, '');
   checkNames(value);
   await rest();

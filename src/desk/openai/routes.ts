@@ -1,6 +1,6 @@
 import { type PassThrough, Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
-import type { AnnalsError } from '../../core/errors.ts';
+import { AnnalsError } from '../../core/errors.ts';
 import { noSuchOperation } from '../../http/allowed-methods.ts';
 import { clientClosedRequest, whenClientGone } from '../../http/client-gone.ts';
 import { AccessTokenFault } from '../../http/credentials.ts';
@@ -90,7 +90,12 @@ export async function openaiRoutes(
     config: { scopes, takesKeys: true, refuses: true },
     schema,
     handler: (request) => {
-      throw noSuchOperation(request);
+      const error = noSuchOperation(request);
+      if (error.status !== 404) throw error;
+      throw new AnnalsError(
+        error.type,
+        'There is nothing at this path: chat/completions, responses and models are there.',
+      );
     },
   });
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyBaseLogger } from 'fastify';
 import { AnnalsError } from '../../core/errors.ts';
+import type { JsonNode } from '../../core/json/tape.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import type { Credentials } from '../../http/credentials.ts';
 import {
@@ -21,7 +22,7 @@ import { errorOfAnswer, passedHeaders } from './error-body.ts';
 import { openaiLimits } from './limits.ts';
 import { Members, refused } from './members.ts';
 import { sealToolCallId, toolCallOpener } from './messages.ts';
-import { type PassedRequest, readPassedRequest } from './passed-request.ts';
+import { type PassedRequest, readDocument, readPassedRequest } from './passed-request.ts';
 import { type ChatRequest, readChatRequest } from './request.ts';
 
 /** A tenant's own key and its configuration item. */
@@ -165,13 +166,13 @@ export function createOpenai(options: OpenaiOptions): Openai {
 
   async function preparePassing(
     of: ModelCaller,
-    { operation, sent, provider, model, key }: Passing,
+    { operation, sent, document, provider, model, key }: Passing,
   ): Promise<PreparedPassing> {
     const { tenant, clientId, makerId } = of;
     const isShared = key === undefined;
     const openToolCall = toolCallOpener(sealer, { tenant, provider });
     const target = { operation, provider, model, tenant, isShared, openToolCall };
-    const passed = await readPassedRequest(sent.bodyText, sent.body, target);
+    const passed = await readPassedRequest(document, sent.body, target);
     const headers = isShared ? {} : betaHeader(sent.headers);
     const { inputBound, maxTokens, answers, isUnpriced, leftOut, unknown, hidesUsage } = passed;
     if (isShared && inputBound === undefined) {
@@ -210,10 +211,12 @@ export function createOpenai(options: OpenaiOptions): Openai {
     keysOf,
 
     async prepare(of, operation, sent) {
-      const { named, key } = await access(of, modelOf(sent.body));
+      const name = modelOf(sent.body);
+      const document = readDocument(sent.bodyText, sent.body);
+      const { named, key } = await access(of, name);
       const { provider } = named;
       if (provider === 'openai' || provider === 'self_hosted') {
-        return await preparePassing(of, { operation, sent, provider, model: named.model, key });
+        return await preparePassing(of, { operation, sent, document, provider, model: named.model, key });
       }
       if (operation === 'chat/completions') return await prepareTranslated(of, { sent, named, key });
       throw refused('model', 'must be a model of openai or self_hosted here: for other models use chat/completions');
@@ -269,6 +272,7 @@ interface NamedModel {
 interface Passing {
   readonly operation: PassedOperation;
   readonly sent: SentRequest;
+  readonly document: JsonNode;
   readonly provider: 'openai' | 'self_hosted';
   readonly model: string;
   readonly key: OwnKey | undefined;

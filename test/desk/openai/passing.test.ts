@@ -140,7 +140,7 @@ describe('bytes', () => {
 
 describe('what is judged cannot be said twice', () => {
   const judged: Record<string, [string, string]> = {
-    model: ['"openai/m"', '"openai/other"'],
+    model: ['"openai/m"', '"anthropic/other"'],
     store: ['false', 'true'],
     stream: ['false', 'true'],
     n: ['1', '100'],
@@ -456,5 +456,13 @@ test('400 names what a request lacks', async () => {
   for (const operation of operations) {
     const { error } = await send('{"model":"openai/m"}', { operation });
     expect(error.param).toBe(pathOf[operation]);
+  }
+});
+
+test('404 names what is there', async () => {
+  for (const path of ['embeddings', 'completions', 'images/generations', 'audio/speech', 'files']) {
+    const response = await server.call(`/openai/acme/v1/${path}`, { token, json: { model: 'openai/m' } });
+    expect(response.status).toBe(404);
+    expect(await response.json()).toMatchObject({ error: { message: expect.stringContaining('chat/completions') } });
   }
 });
