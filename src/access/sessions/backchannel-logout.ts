@@ -13,6 +13,9 @@ import type { Sessions } from './sessions.ts';
 /** Seconds for which the id of a token is remembered: longer than any token is accepted. */
 export const tokenMemory = 600;
 
+/** Seconds after which a repeat may end the sessions, where the process that began to has died. */
+const lease = 60;
+
 interface LogoutTokenTable {
   hash: Uint8Array;
   expires_at: Date;
@@ -58,7 +61,7 @@ export async function backchannelLogoutRoute(
     const logout = await refusedAsUndefined(
       checkOnce(request.ip, async () => {
         const read = await readToken(request.body as QueryParameters | null | undefined, people);
-        if (typeof read !== 'string' && (await rememberToken(db, read))) return read;
+        if (typeof read !== 'string' && (await leaseToken(db, read))) return read;
         fault = typeof read === 'string' ? read : 'jti was used before';
         return undefined;
       }),
@@ -72,6 +75,7 @@ export async function backchannelLogoutRoute(
       await forgetToken(db, logout);
       throw error;
     });
+    await rememberToken(db, logout);
     request.log.info({ ended }, 'the OpenID provider ended sessions');
     return await reply.code(200).send();
   });
@@ -99,17 +103,29 @@ async function refusedAsUndefined<Result>(checking: Promise<Result>): Promise<Re
 
 const hashOf = ({ issuer, tokenId }: CountedLogout) => hash('sha256', JSON.stringify([issuer, tokenId]), 'buffer');
 
-/** False if the token was used before, in any process. */
-async function rememberToken(db: Database, logout: CountedLogout): Promise<boolean> {
+const inSeconds = (seconds: number) => sql<Date>`statement_timestamp() + ${seconds} * interval '1 second'`;
+
+/** False if the token was used before, or is being used, in any process. */
+async function leaseToken(db: Database, logout: CountedLogout): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('logout_token')
-    .values({
-      hash: hashOf(logout),
-      expires_at: sql<Date>`statement_timestamp() + ${tokenMemory} * interval '1 second'`,
-    })
-    .onConflict((conflict) => conflict.doNothing())
+    .values({ hash: hashOf(logout), expires_at: inSeconds(lease) })
+    .onConflict((conflict) =>
+      conflict
+        .column('hash')
+        .doUpdateSet({ expires_at: inSeconds(lease) })
+        .where('logout_token.expires_at', '<=', sql<Date>`statement_timestamp()`),
+    )
     .executeTakeFirstOrThrow();
   return numInsertedOrUpdatedRows === 1n;
+}
+
+async function rememberToken(db: Database, logout: CountedLogout): Promise<void> {
+  await db
+    .updateTable('logout_token')
+    .set({ expires_at: inSeconds(tokenMemory) })
+    .where('hash', '=', hashOf(logout))
+    .execute();
 }
 
 async function forgetToken(db: Database, logout: CountedLogout): Promise<void> {

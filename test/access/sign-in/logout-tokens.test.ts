@@ -182,6 +182,21 @@ describe('a logout token', () => {
     expect(await kept()).toBe(0);
   });
 
+  test('whose process died before it ended the sessions counts for a repeat, once its lease has ended', async () => {
+    const { db } = server.database;
+    await sql`delete from logout_token`.execute(db);
+    const token = await provider.logoutToken({ sid: 's-1' });
+    expect((await logOut(token)).status).toBe(200);
+    // As the process would have left it.
+    await sql`update logout_token set expires_at = statement_timestamp()`.execute(db);
+    const browser = await signIn('u-1', 's-1');
+    expect((await logOut(token, second)).status).toBe(200);
+    expect(await statusAt(browser)).toBe(401);
+    const { rows } = await sql<{ isKept: boolean }>`
+      select expires_at > statement_timestamp() + interval '9 minutes' as "isKept" from logout_token`.execute(db);
+    expect(rows).toEqual([{ isKept: true }]);
+  });
+
   test('of many that arrive at once with one id, one counts', async () => {
     const token = await provider.logoutToken({ sid: 's-1' });
     const answers = await Promise.all(Array.from({ length: 8 }, (_, n) => logOut(token, n % 2 ? server : second)));

@@ -176,7 +176,7 @@ test('a restore that fails leaves the database empty, and one that is not empty 
   expect(await rowsOfTables(target)).toEqual(await rowsOfTables(source));
 });
 
-test('a backup has every table but those of the schema itself, of sessions, and of what waits to be sent', async () => {
+test('a backup has every table but those of the schema itself, of sessions and grants, and of what waits to be sent', async () => {
   const { pool } = await createTestDatabaseForThisTest();
   const { rows } = await pool.query<{ name: string }>(
     `select relname as name from pg_class
@@ -186,6 +186,7 @@ test('a backup has every table but those of the schema itself, of sessions, and 
   const has = (await tablesToBackUp(client)).map(({ name }) => name);
   client.release();
   expect(rows.map(({ name }) => name).filter((name) => !has.includes(name))).toEqual([
+    'access_grant',
     'console_link',
     'console_session',
     'database_origin',
