@@ -120,7 +120,8 @@ const refusedInBody = ['previous_response_id', 'conversation', 'prompt', 'backgr
 /** Members anywhere that name what is kept at the vendor. */
 const refusedAnywhere: ReadonlySet<string> = new Set([
   ...['file_id', 'file_ids', 'file_url', 'container', 'container_id', 'vector_store_id', 'vector_store_ids'],
-  ...['previous_response_id', 'item_reference'],
+  ...['previous_response_id', 'comparison_response_id', 'item_reference', 'approval_request_id', 'connector_id'],
+  ...['tunnel_id', 'skill_id'],
 ]);
 /** Members of a server's body that would run a template, reach other servers or load files there. */
 const refusedByServers = /^(?:kv_transfer_params|bootstrap_.*|chat_template|mm_processor_kwargs|lora_.*)$/;

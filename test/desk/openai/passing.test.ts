@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { closeAfterAll } from '../../support/close-after-all.ts';
@@ -293,6 +294,27 @@ describe('members', () => {
       const messages = first === 'x' ? needed['chat/completions'] : first;
       const text = `{"model":"${provider}/m",${messages}${members === '' ? '' : `,${members}`}}`;
       expect(await send(text), text).toMatchObject({ status: 400, error: { param } });
+    }
+    expect(vendor.requests).toEqual([]);
+  });
+
+  /** Of what the request itself has, and of events. */
+  const allowedIds = ['id', 'tool_call_id', 'call_id', 'caller_id', 'item_id', 'stream_id'];
+
+  test('of the description that end in an id are 400, but for those of the request itself', async () => {
+    const names = ['chat/completions/completions', 'responses/responses'].flatMap((name) => {
+      const description = readFileSync(`node_modules/openai/resources/${name}.d.ts`, 'utf8');
+      return [...description.matchAll(/^\s+(id|\w+_ids?)\??:/gm)].map(([, member = '']) => member);
+    });
+    const refused = [...new Set(names)].filter((name) => !allowedIds.includes(name));
+    expect(refused).toEqual(
+      expect.arrayContaining(['file_id', 'vector_store_ids', 'previous_response_id', 'skill_id']),
+    );
+    for (const name of refused) {
+      for (const operation of operations) {
+        const answer = await send(textOf(operation, `"a":[{"${name}":"x"}]`), { operation });
+        expect(answer, name).toMatchObject({ status: 400, error: { param: `a.0.${name}` } });
+      }
     }
     expect(vendor.requests).toEqual([]);
   });
