@@ -23,6 +23,7 @@ const staysPlain: Record<string, string> = {
   'GET /configuration/:tenant/configurations': 'values can be secrets',
   'GET /configuration/:tenant/configurations/:key': 'values can be secrets',
   'GET /console/api/session': 'a session',
+  'GET /console/api/session/grants': 'a session',
   'GET /console/api/session/keys': 'a session',
   'GET /changelog/:tenant/log/tile/:level/*': 'hashes get no shorter',
   ...Object.fromEntries(

@@ -88,7 +88,13 @@ describe('each operation is answered by the restriction or refused', () => {
     ].map((one) => `GET /docs${one}`),
     ...['GET /console', 'GET /console/*', 'GET /console/assets/*', 'POST /oauth/token', 'OPTIONS *'],
     ...['DELETE', 'GET', 'POST'].map((method) => `${method} /console/api/session`),
-    ...['GET /console/api/session/keys', 'POST /console/api/session/keys', 'DELETE /console/api/session/keys/:id'],
+    ...[
+      'GET /console/api/session/grants',
+      'GET /console/api/session/keys',
+      'POST /console/api/session/keys',
+      'DELETE /console/api/session/grants/:id',
+      'DELETE /console/api/session/keys/:id',
+    ],
   ];
 
   test('an operation not in this list is 403, whatever scopes the client has', async () => {
