@@ -33,6 +33,7 @@ test('a client signs in with its id and secret, is seen by every process, and si
   const session = (await begun.json()) as ConsoleSession;
   expect(session).toEqual({
     id: expect.stringMatching(/^[0-9a-f]{16}$/),
+    by: 'secret',
     tenant,
     client: client.clientId,
     name: 'Jane Doe',
