@@ -23,7 +23,8 @@ begin
   outcome := 'free';
   for one_id, one_by, one_name, first, last, in_tokens, allowed in
     select b.id, case b.by when 'each user' then 'user' else b.by end,
-           case b.by when 'each user' then call ->> 'end_user' else b.name end, d.first, d.last, b.limit_tokens is not null, coalesce(b.limit_tokens, b.limit_cost)
+           case b.by when 'each user' then call ->> 'end_user' else b.name end, d.first, d.last,
+           b.limit_tokens is not null, coalesce(b.limit_tokens, b.limit_cost)
       from budget b
       cross join budget_days(b.period, day) as d
       where b.tenant = of_tenant and budget_limits(b.by, b.name, call)

@@ -3,8 +3,8 @@
 create function call_record_add(of_tenant text, id text, at timestamptz, operation text, token text, provider text,
                                 model text, client text, maker text, agent text, end_user text, user_fixed boolean,
                                 input_tokens bigint, cached_tokens bigint, cache_write_tokens bigint,
-                                output_tokens bigint, reasoning_tokens bigint, first_token_ms integer, duration_ms integer,
-                                finish_reason text, cause text, cost numeric, price_from text)
+                                output_tokens bigint, reasoning_tokens bigint, first_token_ms integer,
+                                duration_ms integer, finish_reason text, cause text, cost numeric, price_from text)
 returns void language plpgsql as $$
 #variable_conflict use_column
 begin

@@ -17,8 +17,8 @@ begin
       from jsonb_to_recordset(calls) as c (
         id text, at timestamptz, operation text, token text, provider text, model text, client text, maker text,
         agent text, end_user text, user_fixed boolean, input_tokens bigint, cached_tokens bigint,
-        cache_write_tokens bigint, output_tokens bigint, reasoning_tokens bigint, first_token_ms integer, duration_ms integer,
-        finish_reason text, cause text, cost_bound numeric, cost numeric, price_from text)
+        cache_write_tokens bigint, output_tokens bigint, reasoning_tokens bigint, first_token_ms integer,
+        duration_ms integer, finish_reason text, cause text, cost_bound numeric, cost numeric, price_from text)
     on conflict (tenant, id) do nothing;
 end
 $$;

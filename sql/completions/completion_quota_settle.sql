@@ -5,9 +5,9 @@
 create function completion_quota_settle(of_tenant text, settled uuid,
                                         id text, at timestamptz, operation text, token text, provider text,
                                         model text, client text, maker text, agent text, end_user text,
-                                        user_fixed boolean, input_tokens bigint, cached_tokens bigint, cache_write_tokens bigint,
-                                        output_tokens bigint, reasoning_tokens bigint, first_token_ms integer,
-                                        duration_ms integer, finish_reason text, cause text, cost numeric,
+                                        user_fixed boolean, input_tokens bigint, cached_tokens bigint,
+                                        cache_write_tokens bigint, output_tokens bigint, reasoning_tokens bigint,
+                                        first_token_ms integer, duration_ms integer, finish_reason text, cause text, cost numeric,
                                         price_from text)
 returns boolean language plpgsql as $$
 declare
