@@ -106,7 +106,7 @@ function isPerson(table: string, column: string, row: Row): boolean {
   // Sums are by agents and models, too.
   if (table === 'call_sum') return column === 'name' && /^(?:client|user|key user)$/.test(row.key0 ?? '');
   // Budgets are of clients, agents and models, too.
-  if (table === 'budget') return column === 'name' && row.document != null && 'user' in JSON.parse(row.document);
+  if (table === 'budget') return column === 'name' && /[{,]\s*"user":/.test(row.document ?? '');
   return personColumns.has(`${table}.${column}`);
 }
 

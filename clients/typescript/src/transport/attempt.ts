@@ -80,7 +80,7 @@ function failureOf(
 /** A browser does not tell a page that its origin is not allowed. The service's own pages always are. */
 function hint(baseUrl: string): string {
   const { document, location } = globalThis;
-  const isElsewhere = document !== undefined && new URL(baseUrl, document.baseURI).origin !== location.origin;
+  const isElsewhere = document !== undefined && new URL(baseUrl, document.baseURI).origin !== location?.origin;
   return isElsewhere ? ' (Does ANNALS_CORS_ORIGINS of the service allow the origin of this page?)' : '';
 }
 
