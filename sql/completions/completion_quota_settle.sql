@@ -7,8 +7,8 @@ create function completion_quota_settle(of_tenant text, settled uuid,
                                         model text, client text, maker text, agent text, end_user text,
                                         user_fixed boolean, input_tokens bigint, cached_tokens bigint,
                                         cache_write_tokens bigint, output_tokens bigint, reasoning_tokens bigint,
-                                        first_token_ms integer, duration_ms integer, finish_reason text, cause text, cost numeric,
-                                        price_from text)
+                                        first_token_ms integer, duration_ms integer, finish_reason text, cause text,
+                                        cost numeric, price_from text)
 returns boolean language plpgsql as $$
 declare
   held_input bigint;
