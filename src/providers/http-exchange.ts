@@ -28,7 +28,7 @@ export interface HttpExchange {
   headers: VendorHeaders;
 }
 
-/** Reads the bytes of a stream and writes text for whoever called the model. */
+/** Reads the bytes of a stream and writes text for the caller. */
 export interface BodyReader {
   read(bytes: Uint8Array): string;
   /** Reads the end of the stream. */

@@ -40,8 +40,8 @@ export class UnreachedError extends ApiError {
 const askingTime = 10_000;
 
 /**
- * Calls the service. While it cannot be reached, reads fail at once without a request: they are repeated by whoever
- * waits for `untilReached`. Throws UnreachedError, or the reason of the signal.
+ * Calls the service. While it cannot be reached, reads fail at once without a request; callers repeat them after
+ * `untilReached`. Throws UnreachedError, or the reason of the signal.
  */
 export async function reach(input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> {
   if (lost.value !== undefined && (init.method ?? 'GET') === 'GET') throw new UnreachedError();

@@ -40,7 +40,7 @@ export function failureOf(error: unknown): Failure {
   if (error instanceof LongAnswerError) return failureOfLength(error);
   const { type, message, status = 503, details, requestId, retryAfter } = error;
   const known = titles[type];
-  // Nobody can look up a request that did not arrive.
+  // A request that did not arrive is in no log.
   if (type === 'connection_failed' && known !== undefined)
     return { title: known, details: [], requestId: undefined, mayPass: true, download: undefined };
   const wait = retryAfter === undefined ? [] : [`Try again in ${retryAfter} s.`];

@@ -154,7 +154,7 @@ function AsOn({ label, moment, at, onShow, onBesideNow }: AsOnProps) {
   );
 }
 
-/** A time as the field has it. Without milliseconds for now, which nobody reads so exactly. */
+/** A time as the field has it. The current time is without milliseconds. */
 function fieldText(at: string, isNow: boolean): string {
   const time = Date.parse(at);
   return momentText(isNow ? Math.floor(time / 1_000) * 1_000 : time).replace(/(?:Z|[+-]\d\d:\d\d)$/, '');

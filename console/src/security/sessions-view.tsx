@@ -86,7 +86,7 @@ export function SessionsView() {
 const consequences: Readonly<Record<NonNullable<ConsoleSession['by']>, string>> = {
   account: 'Keys and clients that were made in it end. To keep the person out, change the rules of the sign-in.',
   link: 'Its link cannot be used again.',
-  secret: 'Whoever knows the secret of the client can sign in again.',
+  secret: 'Anyone with the secret of the client can sign in again.',
 };
 
 function Ends({ of, onEnd }: { readonly of: ConsoleSession; readonly onEnd: () => void }) {

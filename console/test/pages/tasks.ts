@@ -427,7 +427,7 @@ async function findByKeys(page: Page, words: string, option = words): Promise<vo
   await page.getByRole('dialog').waitFor({ state: 'detached' });
 }
 
-/** Goes on with Tab until the control has the focus. */
+/** Presses Tab until the control has the focus. */
 async function tabTo(page: Page, control: Locator): Promise<void> {
   await control.waitFor();
   const isThere = () => control.evaluate((element) => element === document.activeElement);

@@ -21,7 +21,7 @@ export interface RefusedSignIn {
   };
 }
 
-/** A sign-in that admits nobody: what the rules of one tenant say to it. */
+/** A sign-in that starts no session: the outcome of one tenant's rules. */
 export interface JudgedSignIn {
   readonly issuer: string;
   readonly subject: string;

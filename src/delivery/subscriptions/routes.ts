@@ -185,7 +185,7 @@ function actionRoutes(app: HttpServer, subscriptions: Subscriptions): void {
   app.post(
     `${path}/:id/test`,
     {
-      // The target may take as long as any request.
+      // A target may use the whole timeout of a request.
       config: { scopes: writing, work: 'calls', errors: ['resource_not_found'] },
       schema: {
         operationId: 'testSubscription',

@@ -124,7 +124,7 @@ const faults: Record<NoResponse['reason'], string> = {
   closed: 'The target closed the connection without an answer.',
 };
 
-/** Whether TLS failed says that something listens, so it is told of public addresses alone. */
+/** A TLS failure reveals that something listens, so it is reported for public addresses only. */
 export function resultOfFault(
   { reason, peer, insecurePeer }: Pick<NoResponse, 'reason' | 'peer' | 'insecurePeer'>,
   startedAt: number,

@@ -99,7 +99,7 @@ export function errorOfAnswer(error: unknown, keyItem: string | undefined): unkn
   return error;
 }
 
-/** The limits that a vendor tells are those of its key: with the shared token they are nobody's business. */
+/** The limits that a vendor tells are those of its key: with the shared token they are not passed on. */
 export function passedHeaders(headers: VendorHeaders, isOwn: boolean): VendorHeaders {
   return isOwn
     ? headers

@@ -18,7 +18,7 @@ interface DerivedColumns extends EntryPlace {
   /** The hash of the id, in hexadecimal. */
   readonly document: string;
   readonly numbers: readonly number[];
-  /** The correlation id as a UUID and as any other text, of which an entry has one at most. */
+  /** The correlation id: a UUID in the first place, any other text in the second; the other one is null. */
   readonly correlation: readonly [uuid: string | null, text: string | null];
   /** The rows of related items, each as JSON text: place, hash of the id, entity, id. */
   readonly items: readonly string[];

@@ -715,7 +715,7 @@ describe('rotation', () => {
     expect(rotated.status).toBe(200);
     expect(await Promise.all([own, other, bystander].map(sessionStatus))).toEqual([200, 401, 200]);
     const next = await signIn((await rotated.json()) as typeof body);
-    // Whoever has a session of a stolen secret must not learn the new one.
+    // A session of a stolen secret must not learn the new one.
     const { body: again } = await send(`/clients/${body.id}/rotate`, 'POST');
     expect(await Promise.all([own, next].map(({ browser }) => browser.call(path, { method: 'POST' })))).toMatchObject([
       { status: 401 },

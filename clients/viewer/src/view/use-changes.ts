@@ -107,7 +107,7 @@ export function useChanges(
           return () => setKnown(({ total }) => ({ at: Date.now(), total, news: Math.max(0, totalElements - total) }));
         });
     };
-    /** The reader is back, or the network: where no answer came, nobody asked to wait. */
+    /** The reader or the network is back. Without an answer there was no Retry-After to heed. */
     const actAtOnce = () => {
       isOver ||= problem !== undefined && isUnanswered(problem);
       act();
