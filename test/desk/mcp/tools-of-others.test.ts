@@ -115,7 +115,9 @@ describe('a real server of the protocol', () => {
   test("an agent uses an approved tool of the protocol's own test server (2025), and no other", async () => {
     const at = { name: 'every', url: everything.url };
     await put('every', { mcpServers: [at] });
-    const offered = (await toolsOf('every', 'every')).tools;
+    const answer = await toolsOf('every', 'every');
+    expect(answer).toHaveProperty('tools');
+    const offered = answer.tools;
     expect(offered.map(({ state }) => state)).toEqual(offered.map(() => 'new'));
     const echo = offered.find(({ name }) => name === 'echo');
     await put('every', { mcpServers: [{ ...at, tools: [{ name: 'echo', sha256: echo?.sha256 }] }] });

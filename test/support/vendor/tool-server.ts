@@ -104,23 +104,34 @@ function send(response: ServerResponse, body: object, headers: Record<string, st
 
 /** The protocol's own server for tests of clients, in a process of its own. */
 export async function startServerEverything(): Promise<{ url: string; close(): Promise<void> }> {
-  const port = await ownPort();
   const folder = dirname(
     createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/package.json'),
   );
-  const running = spawn(process.execPath, [join(folder, 'dist/index.js'), 'streamableHttp'], {
-    env: { ...process.env, PORT: String(port) },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  running.stderr.setEncoding('utf8');
-  // It says so there when it listens.
-  for await (const line of running.stderr) if (String(line).includes('listening on port')) break;
-  running.stderr.on('error', () => {}).resume();
-  return {
-    url: `http://127.0.0.1:${port}/mcp`,
-    async close() {
-      running.kill('SIGKILL');
-      if (running.exitCode === null && running.signalCode === null) await once(running, 'exit');
-    },
-  };
+  for (let attempt = 1; ; attempt += 1) {
+    const port = await ownPort();
+    const running = spawn(process.execPath, [join(folder, 'dist/index.js'), 'streamableHttp'], {
+      env: { ...process.env, PORT: String(port) },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let said = '';
+    const listening = await new Promise<boolean>((resolve) => {
+      // Read until it exits: a pipe that nobody reads, or whose end is closed, would disturb the server.
+      running.stderr.setEncoding('utf8').on('data', (text: string) => {
+        said = (said + text).slice(-2_000);
+        if (said.includes('listening on port')) resolve(true);
+      });
+      running.on('exit', () => resolve(false)).on('error', () => resolve(false));
+    });
+    if (listening) {
+      return {
+        url: `http://127.0.0.1:${port}/mcp`,
+        async close() {
+          running.kill('SIGKILL');
+          if (running.exitCode === null && running.signalCode === null) await once(running, 'exit');
+        },
+      };
+    }
+    // Another process may have taken the port since it was found free.
+    if (attempt === 5) throw new Error(`The protocol's test server does not start: ${said}`);
+  }
 }
