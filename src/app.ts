@@ -225,13 +225,15 @@ export async function buildRecorderApp(
   const now = () => clock.now();
   const app = await createApp(context, options, { verifyBasic: oauth.verifyBasic });
 
+  const rules = mapping === undefined ? undefined : readMapping(mapping);
   await app.register(recorderRoutes, {
     db,
     bodies: new BodyReader(mapping),
-    mapping: mapping === undefined ? undefined : readMapping(mapping),
+    mapping: rules,
     recordBatch: createBatchRecorder({
       sealer,
       now,
+      people: rules?.people,
       onRejected: (kept) => logger.warn(kept, 'a rejected change was stored'),
       onRecorded: metrics && takenObserver(metrics),
     }),

@@ -27,6 +27,9 @@ export interface Who {
   onBehalfOf?: Person;
 }
 
+/** The name of an actor without one. */
+export const unknownActor = 'unknown';
+
 /** A change ready to be recorded. */
 export interface Change extends Who {
   /** 16 bytes that, together with `at`, identify the change within its tenant. */

@@ -168,7 +168,7 @@ const maxDocumentHashes = 20_000;
 clearOnErasure(documentHashes);
 
 /** The hash of a document id. Cached, since many changes are of few documents. */
-function documentHash(entityId: string): Buffer {
+export function documentHash(entityId: string): Buffer {
   const cached = documentHashes.get(entityId);
   if (cached !== undefined) return cached;
   if (documentHashes.size >= maxDocumentHashes) documentHashes.clear();

@@ -177,13 +177,18 @@ export async function compareEntries(
       texts(({ context }) => context),
       texts(({ correlationId, derived }) => (derived?.correlationId ? undefined : correlationId)),
       texts(({ actorId, derived }) => (derived?.actor ? actorId : undefined)),
+      texts(({ onBehalfOf }) => onBehalfOf?.name),
+      texts(({ onBehalfOf }) => onBehalfOf?.id),
     ]),
   );
   return rows.map((row) => row.same ?? undefined);
 }
 
 const compareStatement = `
-select k.lookup = input.kind_lookup and (a.lookup = input.actor_lookup or coalesce(a.actor_id = input.id_of_actor, false))
+select k.lookup = input.kind_lookup
+       and (a.lookup = input.actor_lookup
+            or coalesce(a.actor_id = input.id_of_actor, false)
+               and (a.behalf_name, a.behalf_id) is not distinct from (input.behalf_name, input.behalf_id))
        and e.entity_id = input.entity_id
        and e.name is not distinct from input.name and e.schema_version is not distinct from input.schema_version
        and e.related is not distinct from input.related and e.paths = input.paths
@@ -191,8 +196,9 @@ select k.lookup = input.kind_lookup and (a.lookup = input.actor_lookup or coales
        and (e.recorded_by is not distinct from 0
             or e.marks is not distinct from input.marks and e.context is not distinct from input.context) as same
   from unnest($2::bigint[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-              $11::text[], $12::text[], $13::text[], $14::text[]) with ordinality
-    as input (at, identity, kind_lookup, actor_lookup, entity_id, name, schema_version, related, paths, marks, context, correlation, id_of_actor, place)
+              $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[]) with ordinality
+    as input (at, identity, kind_lookup, actor_lookup, entity_id, name, schema_version, related, paths, marks, context, correlation,
+              id_of_actor, behalf_name, behalf_id, place)
   left join change_entry e on e.tenant = $1 and e.at = input.at and e.identity = input.identity
   left join change_kind k on k.tenant = e.tenant and k.kind = e.kind
   left join change_actor a on a.tenant = e.tenant and a.actor = e.actor

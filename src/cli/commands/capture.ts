@@ -81,6 +81,7 @@ Example:
             recordBatch: createBatchRecorder({
               sealer,
               now,
+              people: mapping.people,
               onRejected: (kept) => log.warn(kept, 'a change can never be recorded; Annals stores it as rejected'),
               onRecorded: metrics && takenObserver(metrics),
             }),

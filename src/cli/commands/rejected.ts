@@ -97,7 +97,13 @@ async function retry(args: string[], io: CommandIo): Promise<number> {
     await requireKnown(db, tenant);
     const mapping = await mappingOf(file, io);
     const clientOf = (of: string, clientId: string | undefined) => recordingClient(db, of, clientId);
-    const retrying = { db, sealer, recordBatch: createBatchRecorder({ sealer, now }), mapping, clientOf };
+    const retrying = {
+      db,
+      sealer,
+      recordBatch: createBatchRecorder({ sealer, now, people: mapping?.people }),
+      mapping,
+      clientOf,
+    };
     const counts = await retryRejected(retrying, { tenant, id }, io.stop);
     if (id !== undefined && counts.read === 0) throw notFound(id);
     io.answer(JSON.stringify(counts));

@@ -65,6 +65,7 @@ Example:
             const recordBatch = createBatchRecorder({
               sealer,
               now,
+              people: mapping.people,
               onRejected: (kept) => log.warn(kept, 'a change can never be recorded; Annals stores it as rejected'),
               onRecorded: metrics && takenObserver(metrics),
             });

@@ -4,7 +4,7 @@ import type { Sealer } from '../../core/sealing.ts';
 import { hashOf } from '../../core/text-hash.ts';
 import { int8Array, uuidArray } from '../../postgres/binary-arrays.ts';
 import type { Connection, Database } from '../../postgres/database.ts';
-import { unknownActor } from '../../recording/mapping/who.ts';
+import { unknownActor } from '../../recording/change.ts';
 import { listErasures } from './erasure-store.ts';
 import { isIn, likePatterns } from './replace-in-text.ts';
 import { openSubject, type SealedSubject, type Subject, textOfSubject } from './subject.ts';

@@ -4,6 +4,7 @@ import { storableText } from '../../core/storable-text.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { type Change, isOwnEntity, type RecordedBy, type Way } from '../change.ts';
 import { recordChanges } from '../record-change.ts';
+import { withNamesOfPeople } from './names-of-people.ts';
 import { type ChangeSource, rejectedRow, storeRejected, unknownTenant } from './rejected-changes.ts';
 
 /**
@@ -83,6 +84,8 @@ interface BatchRecorderOptions {
   onRejected?: (kept: { tenant: string; way: Way; position: string; reason: string }) => void;
   /** For metrics: called for each recorded batch. The transaction may still fail. */
   onRecorded?: ((way: Way, counts: BatchCounts) => void) | undefined;
+  /** The entity type of the people that actor ids identify, by the mapping. Default: none. */
+  people?: string | undefined;
   /** Maximum rejected changes of a tenant; default: 100,000. */
   maxRejected?: number;
 }
@@ -100,6 +103,7 @@ export function createBatchRecorder({
   now,
   onRejected,
   onRecorded,
+  people,
   maxRejected,
 }: BatchRecorderOptions): RecordBatch {
   return async (transaction, batch) => {
@@ -122,7 +126,8 @@ export function createBatchRecorder({
         else reject(index, reason, source);
       }
     }
-    const recorded = accepted.map(({ change }) => change);
+    const given = accepted.map(({ change }) => change);
+    const recorded = people === undefined ? given : await withNamesOfPeople(transaction, tenant, given, people);
     const outcomes = await recordChanges(transaction, tenant, recorded, moment, recordedBy, sealer);
     for (const [position, { index, source }] of accepted.entries()) {
       const outcome = outcomes[position];

@@ -3,14 +3,13 @@ import { objectText } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { compactText } from '../../core/json/text.ts';
 import type { Connection } from '../../postgres/database.ts';
-import { type Change, contentOf, differenceOfChange, type Who } from '../change.ts';
+import { type Change, contentOf, differenceOfChange, unknownActor, type Who } from '../change.ts';
 import { isUnchanged } from '../paths.ts';
 import { currentDocuments } from '../rebuild/current-documents.ts';
 import type { RebuiltDocument } from '../rebuild/document-rebuild.ts';
 import { applyRules, compileRules } from './apply-rules.ts';
 import type { Mapping, ValueRules } from './mapping.ts';
 import type { MappedDocument } from './row-change.ts';
-import { unknownActor } from './who.ts';
 
 const prepared = new WeakMap<Mapping, ReadonlyMap<string, ValueRules>>();
 

@@ -55,7 +55,7 @@ class Reader {
   }
 
   mapping(): Mapping {
-    const { tenants = {}, sources, tables = {}, entities = {} } = this.#file;
+    const { tenants = {}, people, sources, tables = {}, entities = {} } = this.#file;
     for (const [value, tenant] of Object.entries(tenants)) this.#checkTenant(['tenants', value], tenant);
     const rules = new Map(
       Object.entries(entities).map(([entity, { ignore, mask }]): [string, ValueRules] => [
@@ -70,6 +70,7 @@ class Reader {
     const mapping: Mapping = {
       tenant,
       tenants: new Map(Object.entries(tenants)),
+      people,
       sources: sources === undefined ? undefined : new Set(sources),
       tables: new Map(
         Object.entries(tables).map(([name, table]) => [
@@ -80,6 +81,8 @@ class Reader {
       entities: rules,
     };
     this.#checkSharedEntities([...mapping.tables.values()], tenant);
+    const hasNames = [...mapping.tables.values()].some(({ entity, name }) => entity === people && name !== undefined);
+    if (people !== undefined && !hasNames) this.#fault(['people'], 'must be the entity of a table that has a "name"');
     return mapping;
   }
 

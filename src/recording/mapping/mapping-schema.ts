@@ -133,6 +133,14 @@ export const MappingFile = Type.Object(
     tenants: Type.Optional(
       Type.Record(Type.String(), Name, { description: 'Tenants by the value of the column or the schema.' }),
     ),
+    people: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 1000,
+        description:
+          'The entity type of the people that actor ids identify. A change that gives the id of its actor and no name gets the last name of this document.',
+      }),
+    ),
     sources: Type.Optional(
       Type.Array(Name, { maxItems: 1000, description: "Debezium's source names. Left out: any." }),
     ),

@@ -58,6 +58,8 @@ export interface Mapping {
   readonly tenant: TenantRule | undefined;
   /** Tenants by value of the column or schema. Any other value is the tenant itself. */
   readonly tenants: ReadonlyMap<string, string>;
+  /** The entity type of the people that actor ids identify. */
+  readonly people: string | undefined;
   /** The accepted names of Debezium sources. Undefined: any. */
   readonly sources: ReadonlySet<string> | undefined;
   readonly tables: ReadonlyMap<string, TableMapping>;

@@ -1,12 +1,9 @@
 import { kindOf, memberOf, stringOf } from '../../core/json/members.ts';
 import type { JsonNode } from '../../core/json/tape.ts';
-import type { Change, Who } from '../change.ts';
+import { type Change, unknownActor, type Who } from '../change.ts';
 import { faultOfCorrelation, faultOfName } from '../member-faults.ts';
 import type { ColumnOrValue, WhoColumns } from './mapping.ts';
 import { labelOf, plainTextOf, type Row } from './row-change.ts';
-
-/** The name of an actor without one. */
-export const unknownActor = 'unknown';
 
 /** The change as made by `who`, with nothing left of who it named before. */
 export function madeBy(change: Change, who: Who): Change {

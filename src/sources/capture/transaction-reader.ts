@@ -1,12 +1,12 @@
 // One subject that would not be plainer in two files: the state between a transaction's begin and its commit.
 
-import type { Who } from '../../recording/change.ts';
+import { unknownActor, type Who } from '../../recording/change.ts';
 import { derivedUuid, identityOf } from '../../recording/identity.ts';
 import { changesOfRow } from '../../recording/mapping/changes-of-row.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { rejectedRowText } from '../../recording/mapping/rejected-row.ts';
 import { type Row, type RowChange, rowToday } from '../../recording/mapping/row-change.ts';
-import { unknownActor, whoOf } from '../../recording/mapping/who.ts';
+import { whoOf } from '../../recording/mapping/who.ts';
 import { readTransactionInfo, type TransactionInfo } from '../transaction-info.ts';
 import { GapError } from './capture-error.ts';
 import type { ResumeCheck, TransactionBegin } from './gap.ts';

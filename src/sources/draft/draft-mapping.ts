@@ -11,6 +11,7 @@ import {
   isSecret,
   isTouched,
   namesWriter,
+  soundsLikePeople,
   soundsLikeTenant,
 } from './name-guesses.ts';
 
@@ -24,6 +25,8 @@ interface MappingDraft {
   readonly named: readonly string[];
   /** Columns that seem to say who wrote a row last. Only the author knows whether every change sets them. */
   readonly writers: readonly string[];
+  /** Tables that seem to hold the people whose ids such columns contain. */
+  readonly people: readonly PeopleTable[];
   /** Relations suggested by names, without a foreign key: `public.order.customer_id → customer`. */
   readonly relatedByName: readonly string[];
   /** Foreign keys that cannot be `related`, with the reason. */
@@ -32,6 +35,13 @@ interface MappingDraft {
   readonly json: readonly string[];
   /** A column of many tables that seems to name the customer, with the number of mapped tables. */
   readonly tenantColumn: { readonly column: string; readonly tables: number } | undefined;
+}
+
+interface PeopleTable {
+  readonly table: string;
+  readonly entity: string;
+  /** Whether the draft knows the column with a person's name. */
+  readonly hasName: boolean;
 }
 
 interface MappedTable {
@@ -60,10 +70,18 @@ export function draftMapping(tables: readonly ApplicationTable[], tenant: string
   const notes = { masked: [], ignored: [], named: [], writers: [], relatedByName: [], unrelated: [], json: [] };
   const references = new References(mapped, notes);
   const files = mapped.map((entry): [string, TableFile] => [entry.name, draftTable(entry, references, notes)]);
+  const people = peopleOf(mapped, new Map(files));
+  const named = people.length === 1 && people[0]?.hasName ? people[0].entity : undefined;
   return {
-    file: { version: 1, tenant: { value: tenant }, tables: Object.fromEntries(files) },
+    file: {
+      version: 1,
+      tenant: { value: tenant },
+      ...(named !== undefined && { people: named }),
+      tables: Object.fromEntries(files),
+    },
     leftOut,
     ...notes,
+    people,
     tenantColumn: tenantColumnOf(mapped),
   };
 }
@@ -178,6 +196,24 @@ class References {
   }
 }
 
+/** Those that columns of writers reference, otherwise those with the name of such a table. */
+function peopleOf(mapped: readonly MappedTable[], files: ReadonlyMap<string, TableFile>): PeopleTable[] {
+  const referenced = new Set(
+    mapped.flatMap(({ table }) =>
+      table.foreignKeys.flatMap(({ table: oid, columns }) =>
+        columns.some((name) => namesWriter({ name })) ? [oid] : [],
+      ),
+    ),
+  );
+  const ofWriters = mapped.filter(({ table, id }) => referenced.has(table.oid) && id.length === 1);
+  const byName = mapped.filter(({ table, id }) => soundsLikePeople(table.name) && id.length === 1);
+  return (ofWriters.length > 0 ? ofWriters : byName).map(({ name, entity }) => ({
+    table: name,
+    entity,
+    hasName: files.get(name)?.name !== undefined,
+  }));
+}
+
 function tenantColumnOf(mapped: readonly MappedTable[]): MappingDraft['tenantColumn'] {
   const counts = new Map<string, number>();
   for (const { table } of mapped) {
@@ -210,7 +246,8 @@ function textOf(value: unknown, depth: number, levels: number): string {
 
 /** Lines about what was guessed and excluded. */
 export function linesOfDraft(draft: MappingDraft, { tenantIsGuessed }: { tenantIsGuessed: boolean }): string[] {
-  const { file, leftOut, masked, ignored, named, writers, relatedByName, unrelated, json, tenantColumn } = draft;
+  const { file, leftOut, masked, ignored, named, writers, people, relatedByName, unrelated, json, tenantColumn } =
+    draft;
   const count = Object.keys(file.tables ?? {}).length;
   const all = count + [...leftOut.values()].flat().length;
   const tenant = file.tenant?.value ?? '';
@@ -236,9 +273,21 @@ export function linesOfDraft(draft: MappingDraft, { tenantIsGuessed }: { tenantI
     ...section('Ignored, because it only says when a row was touched', byColumn(ignored)),
     ...section('Names of documents', byColumn(named)),
     ...section('Says who wrote a row last: "actor" or "actorId", if every change sets it', byColumn(writers)),
+    ...section(
+      'People: a change with the id of its actor and no name gets the name of the document',
+      linesOfPeople(people),
+    ),
     ...section('Related by the name of a column, without a foreign key', relatedByName),
     ...section('Foreign keys that are not related', unrelated),
   ];
+}
+
+function linesOfPeople(people: readonly PeopleTable[]): string[] {
+  const isClear = people.length === 1;
+  return people.map(({ table, entity, hasName }) => {
+    if (!hasName) return `${table}: to use it, give the table a "name" and write "people": ${JSON.stringify(entity)}`;
+    return isClear ? table : `${table}: to use it, write "people": ${JSON.stringify(entity)}`;
+  });
 }
 
 function section(title: string, lines: readonly string[]): string[] {

@@ -134,8 +134,16 @@ export function isTouched({ name, category }: ApplicationColumn): boolean {
 const writers = /^(?:last_)?(?:updated?|modified|changed|edited)_by(?:_(?:user|admin|name))?(?:_(?:id|uuid))?$/;
 
 /** Whether the column most likely says who wrote the row last. */
-export function namesWriter({ name }: ApplicationColumn): boolean {
+export function namesWriter({ name }: Pick<ApplicationColumn, 'name'>): boolean {
   return writers.test(snakeCase(name));
+}
+
+const people =
+  /^(?:(?:auth|admin|app|application|backend|staff|strapi|directus|up|internal)_)?(?:users?|people|persons?|admins?|administrators?|employees?|operators?|staff(?:_members?)?)$/;
+
+/** Whether the rows of a table with this name most likely are the people who use the application. */
+export function soundsLikePeople(table: string): boolean {
+  return people.test(snakeCase(table));
 }
 
 /** Tables of secrets whose columns' names do not say so. */

@@ -7,6 +7,7 @@ import {
   type ChangeType,
   contentOf,
   differenceOfChange,
+  unknownActor,
   type Who,
   withDerivedCorrelation,
 } from '../../recording/change.ts';
@@ -18,7 +19,7 @@ import type { ColumnOrValue, Mapping, TableMapping, ValueRules, WhoColumns } fro
 import type { SourceChange } from '../../recording/mapping/record-mapped.ts';
 import { rejectedRowText } from '../../recording/mapping/rejected-row.ts';
 import { type MappedChange, type Row, type RowChange, tenantOf } from '../../recording/mapping/row-change.ts';
-import { madeBy, unknownActor, whoOf } from '../../recording/mapping/who.ts';
+import { madeBy, whoOf } from '../../recording/mapping/who.ts';
 import { faultOfContext, faultOfName } from '../../recording/member-faults.ts';
 import { readTransactionInfo, type TransactionInfo } from '../transaction-info.ts';
 import type { OutboxRow } from './outbox-rows.ts';

@@ -98,6 +98,15 @@ describe('a mapping', () => {
     });
   });
 
+  test('with people reads their entity, which needs a table with a name', () => {
+    const mappingOf = (table: object) => ({ version: 1, people: 'user', tables: { 'public.users': table } });
+    expect(readMapping(JSON.stringify(mappingOf({ entity: 'user', name: 'full_name' }))).people).toBe('user');
+    const fault = 'people: must be the entity of a table that has a "name"';
+    expect(faultsOf(mappingOf({ entity: 'user' }))).toEqual([fault]);
+    expect(faultsOf(mappingOf({ entity: 'staff', name: 'full_name' }))).toEqual([fault]);
+    expect(faultsOf({ version: 1, people: 'user' })).toEqual([fault]);
+  });
+
   test('with the least of a table records deletes for a TRUNCATE, and is in snapshots', () => {
     const { tables, tenant, sources } = readMapping('{"version":1,"tables":{"public.orders":{"entity":"order"}}}');
     expect(tables.get('public.orders')).toMatchObject({

@@ -104,15 +104,16 @@ export function startCapture({ source, history, tables, mapping, choice, ...setu
   running.catch(() => {});
   const now = setup.now ?? Date.now;
   const sealer = createSealer([Buffer.alloc(32)]);
+  const rules = readMapping(JSON.stringify(mapping ?? { version: 1, tenant: { value: tenant }, tables }));
   const ended = capture({
     source: readSource(setup.url ?? source.url),
     db: history.db,
-    mapping: readMapping(JSON.stringify(mapping ?? { version: 1, tenant: { value: tenant }, tables })),
+    mapping: rules,
     slot: source.slot,
     choice: { snapshot: false, resync: false, acceptGap: false, alter: false, ...choice },
     strict: setup.strict ?? false,
     sealer,
-    recordBatch: createBatchRecorder({ sealer, now }),
+    recordBatch: createBatchRecorder({ sealer, now, people: rules.people }),
     log,
     signal: controller.signal,
     figures,

@@ -220,3 +220,22 @@ test('a context that masks make too large is left out', async () => {
     '{"enabled":{"a":"********"}}',
   ]);
 });
+
+test('an id without a name is named by the table of the people, from its snapshot on', async () => {
+  const source = databases.openSource();
+  await source.pool.query(`${definition};
+    create table users (id int primary key, name text); alter table users replica identity full;
+    insert into users values (1, 'Jane'), (2, 'Zoe')`);
+  const history = databases.openHistory();
+  const people = { 'public.users': { entity: 'user', name: 'name' } };
+  const mapping = { version: 1, tenant: { value: tenant }, people: 'user', tables: { ...tables, ...people } };
+  await startCapture({ source, history, mapping, choice: { snapshot: true } }).running;
+  await source.pool.query(`insert into flags values (1, true, null, '1')`);
+  await source.pool.query(
+    `update users set name = 'Jane Doe' where id = 1; insert into flags values (2, true, null, '1')`,
+  );
+  await source.pool.query(`begin; ${sayWho({ actorId: '2' })}; ${insert(3)}; commit`);
+  await source.pool.query(`insert into flags values (4, true, 'Dora', '1'), (5, true, null, '9')`);
+  const byFlag = async () => (await attributionsOf(history)).map(({ entityId, who }) => `${entityId} ${who}`);
+  await eventually(byFlag).toEqual(['1 Jane (1)', '2 Jane Doe (1)', '3 Zoe (2)', '4 Dora (1)', '5 unknown (9)']);
+});

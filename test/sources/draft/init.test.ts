@@ -151,3 +151,28 @@ test('wrong usage, and a source that is away', async () => {
   const away = await annals(['mapping', 'init', '--from', url.href]);
   expect(away).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('the source cannot be reached') });
 });
+
+const people = `
+  create table orders (id int primary key, status text, updated_by int);
+  create table users (id int primary key, full_name text, updated_at timestamptz);`;
+
+test('the people whose ids columns of writers contain: by a foreign key or the name of the table', async () => {
+  const byName = await init(people, '--tenant', 'acme');
+  expect(byName.file.people).toBe('user');
+  expect(byName.stderr).toMatch(/^People: .*:\n {2}public\.users$/m);
+  const byKey = await init(`
+    ${people}
+    create table staff (number int primary key, title text);
+    alter table orders add foreign key (updated_by) references staff;`);
+  expect(byKey.file.people).toBe('staff');
+});
+
+test('people are not guessed if there are several tables, or none of their columns is a name', async () => {
+  const several = await init(`${people} create table admin_users (id int primary key, name text);`);
+  expect(several.file).not.toHaveProperty('people');
+  expect(several.stderr).toContain('public.admin_users: to use it, write "people": "admin-user"');
+  expect(several.stderr).toContain('public.users: to use it, write "people": "user"');
+  const unnamed = await init('create table users (id int primary key, email text)');
+  expect(unnamed.file).not.toHaveProperty('people');
+  expect(unnamed.stderr).toContain('public.users: to use it, give the table a "name" and write "people": "user"');
+});
