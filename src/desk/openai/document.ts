@@ -1,5 +1,6 @@
 // The OpenAPI document for OpenAI clients. Long because it is one document, whose parts refer to each other.
 import { reasoningEfforts } from '../../providers/port.ts';
+import { leftOutHeader } from '../formats/answer-calls.ts';
 import { openaiLimits } from './limits.ts';
 
 /** The path of the document, which is no tenant's name. */
@@ -252,9 +253,6 @@ const endUser = {
   schema: { type: 'string', maxLength: openaiLimits.userCharacters },
   description: 'The end user, as UTF-8. It goes before `user` of the body.',
 };
-
-/** Names the parts that a call was made without, separated by commas. */
-export const leftOutHeader = 'annals-left-out';
 
 function post(
   operationId: string,

@@ -1,8 +1,5 @@
-import { AnnalsError } from '../../core/errors.ts';
-import { errorOfCall } from '../../providers/call-error.ts';
-import { ProviderError, type VendorHeaders } from '../../providers/port.ts';
-import { refusedKey } from '../completions/complete.ts';
-import { QuotaReserved } from '../completions/refusals.ts';
+import type { AnnalsError } from '../../core/errors.ts';
+import { messageWithDetail, usedUp } from '../formats/call-errors.ts';
 
 /** An error in the first provider's format. */
 export interface OpenaiError {
@@ -21,17 +18,16 @@ const codes: Readonly<Partial<Record<AnnalsError['type'], string>>> = {
   payload_too_large: 'payload_too_large',
 };
 
-export function openaiError({ type, status, message, details, code, passed }: AnnalsError): OpenaiError {
+export function openaiError(error: AnnalsError): OpenaiError {
+  const { type, status, message, details, code, passed } = error;
   const [detail] = details;
   if (passed !== undefined) {
     const { type: ownType, code: ownCode } = passed;
     return { error: { message, type: ownType ?? typeOf(status), param: detail?.field ?? null, code: ownCode } };
   }
-  const isComplete = detail === undefined || detail.message === message;
-  const text = isComplete ? message : `${message} ${detail.field}: ${detail.message}.`;
   return {
     error: {
-      message: text,
+      message: messageWithDetail(error),
       type: code === usedUp ? usedUp : typeOf(status),
       param: detail?.field ?? null,
       code: code ?? (detail?.field === 'model' && status === 404 ? 'model_not_found' : (codes[type] ?? null)),
@@ -47,61 +43,4 @@ function typeOf(status: number): string {
   if (status === 429) return 'rate_limit_error';
   if (status === 403) return 'permission_error';
   return status >= 500 ? 'server_error' : 'invalid_request_error';
-}
-
-/** The tenant's quota, or the credit of its account at the vendor. */
-const usedUp = 'insufficient_quota';
-
-const codeOfFault: Readonly<Partial<Record<ProviderError['fault'], string>>> = {
-  quota_exhausted: usedUp,
-  context_length_exceeded: 'context_length_exceeded',
-  content_filtered: 'content_filter',
-  model_unknown: 'model_not_found',
-  key_refused: 'provider_key_refused',
-};
-
-const noRetry = { 'x-should-retry': 'false' };
-
-/**
- * The error of a call in this format. A used-up quota is 429 without retry; one reserved by others is 429 with
- * Retry-After. A call that may have cost something is not retried either.
- */
-export function errorOfAnswer(error: unknown, keyItem: string | undefined): unknown {
-  if (error instanceof ProviderError) {
-    const failure = errorOfCall(error);
-    const { vendor } = error;
-    const details = error.fault === 'key_refused' ? [refusedKey(keyItem)] : [];
-    const mayPass = error.usage === 'none' && error.fault !== 'quota_exhausted';
-    const vendorHeaders = passedHeaders(error.vendorHeaders, keyItem !== undefined);
-    const headers = { ...vendorHeaders, ...failure.headers, ...(mayPass ? {} : noRetry) };
-    if (vendor !== undefined && keyItem !== undefined && error.fault !== 'key_refused') {
-      const { message, type, param, code } = vendor;
-      return new AnnalsError(failure.type, message, {
-        cause: error,
-        headers,
-        details: param === null ? [] : [{ field: param, message }],
-        passed: { type, code },
-      });
-    }
-    const code = codeOfFault[error.fault];
-    return new AnnalsError(failure.type, failure.message, { cause: error, headers, details, code });
-  }
-  if (error instanceof QuotaReserved) {
-    return new AnnalsError('rate_limit_exceeded', error.message, { cause: error, headers: error.headers });
-  }
-  if (error instanceof AnnalsError && error.type === 'quota_exceeded') {
-    return new AnnalsError('rate_limit_exceeded', error.message, { cause: error, headers: noRetry, code: usedUp });
-  }
-  // Clients of this format retry a 409, which would never succeed.
-  if (error instanceof AnnalsError && error.type === 'conflict_resource') {
-    return new AnnalsError(error.type, error.message, { cause: error, headers: noRetry, details: error.details });
-  }
-  return error;
-}
-
-/** The limits that a vendor tells are those of its key: with the shared token they are not passed on. */
-export function passedHeaders(headers: VendorHeaders, isOwn: boolean): VendorHeaders {
-  return isOwn
-    ? headers
-    : Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith('x-ratelimit-')));
 }

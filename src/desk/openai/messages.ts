@@ -3,8 +3,8 @@ import type { Sealer } from '../../core/sealing.ts';
 import { isEmpty as isEmptyMessage, textsOf } from '../../providers/adapter.ts';
 import { memberOf, parsed } from '../../providers/members.ts';
 import type { Message, ProviderName, Text, ToolCall, ToolResult, UserPart } from '../../providers/port.ts';
+import { Members, refused } from '../formats/members.ts';
 import { openaiLimits } from './limits.ts';
-import { Members, refused } from './members.ts';
 
 export const isEmpty = (value: unknown) =>
   typeof value === 'object' && value !== null && Object.keys(value).length === 0;

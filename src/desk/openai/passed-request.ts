@@ -1,41 +1,20 @@
-// Requests that go out as they came. Long because it is one list of what may be in them.
-import { createHash } from 'node:crypto';
-import { AnnalsError } from '../../core/errors.ts';
 import { TimeSlice } from '../../core/fairness/time-slice.ts';
 import { elementsOf, memberOf, stringOf } from '../../core/json/members.ts';
-import { parseJson } from '../../core/json/parse.ts';
 import { JsonSplice } from '../../core/json/splice.ts';
 import type { JsonNode } from '../../core/json/tape.ts';
-import { decodedString } from '../../core/json/text.ts';
-import type { InputBound } from '../../providers/call-ledger.ts';
-import type { PassedOperation } from '../../providers/port.ts';
+import { checkNames, folded, hashWith, type NameRules, removeMembers, shown } from '../formats/document.ts';
+import { Members, refused } from '../formats/members.ts';
+import { checkTextBytes, type PassedRequest, perCall } from '../formats/passed-request.ts';
 import { openaiLimits } from './limits.ts';
-import { Members, refused } from './members.ts';
 import type { OpenToolCall } from './messages.ts';
+import { Contents, type Found, type PartTypes } from './passed-content.ts';
+import { leaveOutTools } from './passed-tools.ts';
 
-/** A validated request, ready to pass on. */
-export interface PassedRequest {
-  readonly stream: boolean;
-  readonly user: string | undefined;
-  readonly maxTokens: number | undefined;
-  /** How many answers it asks for. */
-  readonly answers: number;
-  /** The distinct types of hosted tools, which are left out because they would bypass the quota and the records. */
-  readonly leftOut: readonly string[];
-  /** Members at the top level that Annals does not know. */
-  readonly unknown: readonly string[];
-  /** Upper bound of the input; undefined if unknown, because of a file or audio. */
-  readonly inputBound: InputBound | undefined;
-  /** Whether a member changes the price of tokens. */
-  readonly isUnpriced: boolean;
-  /** Whether the client did not ask for the figures of a stream. */
-  readonly hidesUsage: boolean;
-  /** What to send, with this cap of output tokens; undefined: with the client's own. */
-  bytes(maxTokens: number | undefined): Uint8Array<ArrayBuffer>;
-}
+/** The operations of this format whose requests are passed through. */
+export type OpenaiOperation = 'chat/completions' | 'responses';
 
 export interface PassedTarget {
-  readonly operation: PassedOperation;
+  readonly operation: OpenaiOperation;
   readonly provider: 'openai' | 'self_hosted';
   /** The vendor's name of it. */
   readonly model: string;
@@ -52,11 +31,10 @@ interface Format {
   /** What only the tenant's own keys take. */
   readonly ownOnly: readonly string[];
   readonly cap: string;
-  /** Content parts by type, with the members that the shared token takes. */
-  readonly parts: Readonly<Record<string, readonly string[]>>;
+  readonly parts: PartTypes;
 }
 
-const formats: Readonly<Record<PassedOperation, Format>> = {
+const formats: Readonly<Record<OpenaiOperation, Format>> = {
   'chat/completions': {
     known: [
       ...['model', 'messages', 'tools', 'tool_choice', 'parallel_tool_calls', 'response_format', 'max_tokens'],
@@ -127,10 +105,17 @@ const refusedAnywhere: ReadonlySet<string> = new Set([
 const refusedByServers = /^(?:kv_transfer_params|bootstrap_.*|chat_template|mm_processor_kwargs|lora_.*)$/;
 
 /** Members whose names are the client's own. */
-const opaque = new Set(['parameters', 'schema', 'metadata', 'client_metadata', 'logit_bias', 'input_schema']);
+const opaque: ReadonlySet<string> = new Set([
+  'parameters',
+  'schema',
+  'metadata',
+  'client_metadata',
+  'logit_bias',
+  'input_schema',
+]);
 
 /** Members that are set or checked: written in another case some servers read them too. */
-const judged = new Set([
+const judged: ReadonlySet<string> = new Set([
   ...Object.values(formats).flatMap(({ known, ownOnly }) => [...known, ...ownOnly]),
   ...[...hints, ...refusedInBody, ...refusedAnywhere, 'include_usage', 'role', 'content', 'type', 'image_url', 'url'],
   ...[
@@ -147,14 +132,7 @@ const judged = new Set([
   ],
 ]);
 
-/** Tools that the vendor runs, by the start of their type. */
-const hostedTools =
-  /^(?:web_search|file_search|code_interpreter|image_generation|mcp|computer|local_shell|shell|apply_patch|tool_search)/;
-const clientTools: Readonly<Record<string, readonly string[]>> = {
-  function: ['type', 'function', 'name', 'description', 'parameters', 'strict'],
-  custom: ['type', 'custom', 'name', 'description', 'format'],
-  namespace: ['type', 'name', 'description', 'tools'],
-};
+const nameRules: NameRules = { refused: refusedAnywhere, judged, opaque };
 
 /** Items of `input` by type, with the members that the shared token takes. */
 const items: Readonly<Record<string, readonly string[]>> = {
@@ -169,28 +147,6 @@ const items: Readonly<Record<string, readonly string[]>> = {
 
 const maxTokens = 1_000_000;
 const maxAnswers = 8;
-/** The JSON around texts is longer than what a vendor adds to them. */
-const perCall = 64;
-
-/** What the contents of a request have beside text. */
-interface Found {
-  images: number;
-  /** Of images, files and audio. */
-  dataBytes: number;
-  files: number;
-}
-
-/**
- * The text of a request as a document. `value` is what it says. Throws validation_violation where readers could differ in
- * what that is: for a member twice in an object, and for half of a surrogate pair.
- */
-export function readDocument(text: string, value: unknown): JsonNode {
-  const document = parseJson(text);
-  const { repeatedKey } = document.tape;
-  if (repeatedKey !== -1) throw refused(shown(decodedString(document.tape, repeatedKey)), 'is given twice');
-  if (/\\u[dD][89a-fA-F]/.test(text)) refuseHalfPairs(value);
-  return document;
-}
 
 /** Reads a request. Throws validation_violation naming the member, and payload_too_large. */
 export async function readPassedRequest(
@@ -205,7 +161,7 @@ export async function readPassedRequest(
   const { operation, isShared, provider } = target;
   const format = formats[operation];
   const members = new Members(value, '');
-  checkNames(value);
+  checkNames(value, nameRules);
   await rest();
   const body = members.plain();
   for (const name of Object.keys(body)) {
@@ -221,7 +177,7 @@ export async function readPassedRequest(
   const unknown = unknownIn(body, format, isShared);
 
   const found: Found = { images: 0, dataBytes: 0, files: 0 };
-  const contents = new Contents(format, { isShared, isServer: provider === 'self_hosted', found });
+  const contents = new Contents(format.parts, { isShared, isServer: provider === 'self_hosted', found });
   if (operation === 'responses') readInput(members, contents);
   else readMessages(members, contents);
   await rest();
@@ -229,7 +185,7 @@ export async function readPassedRequest(
   openToolCalls(document, splice, target.openToolCall);
   const leftOut = leaveOutTools(members, { document, splice, isShared });
   if (members.get('web_search_options') !== undefined) {
-    removeMembers(document, splice, body, ['web_search_options']);
+    removeMembers(document, splice, ['web_search_options']);
     leftOut.add('web_search');
   }
   splice.set(document, 'store', 'false');
@@ -237,7 +193,7 @@ export async function readPassedRequest(
   const hidesUsage = operation === 'chat/completions' && askForUsage(members, { document, splice, stream, isShared });
   const user = members.name('user', openaiLimits.userCharacters);
   if (isShared) {
-    removeMembers(document, splice, body, [...hints, ...Object.keys(defaults)]);
+    removeMembers(document, splice, [...hints, ...Object.keys(defaults)]);
     for (const name of hashed) {
       const named = members.text(name);
       if (named !== undefined) splice.set(document, name, JSON.stringify(hashWith(target.tenant, named)));
@@ -247,16 +203,11 @@ export async function readPassedRequest(
   const cap = capOf(members, format);
   const answers = operation === 'chat/completions' ? (members.whole('n', isShared ? 1 : maxAnswers) ?? 1) : 1;
   const textBytes = splice.length - found.dataBytes;
-  if (textBytes > openaiLimits.textBytes) {
-    throw new AnnalsError(
-      'payload_too_large',
-      `The texts of a request must have at most ${openaiLimits.textBytes} bytes together.`,
-    );
-  }
+  checkTextBytes(textBytes);
   const isOlder = provider === 'self_hosted' && operation !== 'responses';
   const capName = isShared ? format.cap : (cap.name ?? (isOlder ? 'max_tokens' : format.cap));
   // The model of the shared token may not take the older name.
-  if (isShared && cap.name !== undefined && cap.name !== capName) removeMembers(document, splice, body, [cap.name]);
+  if (isShared && cap.name !== undefined && cap.name !== capName) removeMembers(document, splice, [cap.name]);
   return {
     stream,
     user,
@@ -374,160 +325,6 @@ function readInput(members: Members, contents: Contents): void {
   }
 }
 
-/** Reads the content parts of messages and items. */
-class Contents {
-  readonly isShared: boolean;
-  readonly #format: Format;
-  readonly #isServer: boolean;
-  readonly #found: Found;
-
-  constructor(format: Format, options: { isShared: boolean; isServer: boolean; found: Found }) {
-    this.#format = format;
-    this.isShared = options.isShared;
-    this.#isServer = options.isServer;
-    this.#found = options.found;
-  }
-
-  /** Throws where a part is of an unknown type, or names what has to be fetched. */
-  read(holder: Members, name: string): void {
-    const content = holder.get(name);
-    if (content === undefined || typeof content === 'string') return;
-    if (!Array.isArray(content)) throw refused(holder.at(name), 'must be a string or a list of parts');
-    for (const [place, value] of content.entries()) this.#part(new Members(value, holder.at(`${name}.${place}`)));
-  }
-
-  #part(part: Members): void {
-    const type = part.neededText('type');
-    const known = Object.hasOwn(this.#format.parts, type) ? this.#format.parts[type] : undefined;
-    const isOfServers = this.#isServer && (type === 'video_url' || type === 'audio_url');
-    if (known === undefined && !isOfServers) throw refused(part.at('type'), 'is not a known type of a content part');
-    if (this.isShared && known !== undefined) part.refuseOthers(known);
-    // Some servers read what is there, whatever the type.
-    for (const [name, types] of Object.entries(typesOfData)) {
-      if (part.get(name) !== undefined && !types.includes(type))
-        throw refused(part.at(name), 'is of another type of part');
-    }
-    switch (type) {
-      case 'image_url':
-      case 'input_image':
-        this.#image(part);
-        break;
-      case 'video_url':
-      case 'audio_url':
-        this.#found.files += 1;
-        this.#data(part, type, 'url');
-        break;
-      case 'input_audio':
-        this.#found.files += 1;
-        this.#data(part, type, 'data');
-        break;
-      case 'file':
-        this.#found.files += 1;
-        this.#data(part, type, 'file_data');
-        break;
-      case 'input_file':
-        this.#found.files += 1;
-        this.#take(part, 'file_data', dataOrBase64);
-        break;
-    }
-  }
-
-  #image(part: Members): void {
-    const image = part.get('image_url');
-    this.#found.images += 1;
-    if (typeof image === 'string' || part.get('type') === 'input_image') {
-      if (image === undefined) throw refused(part.at('image_url'), 'is required');
-      this.#take(part, 'image_url', imageUrl);
-      return;
-    }
-    const named = part.object('image_url');
-    if (named?.get('url') === undefined) throw refused(part.at('image_url.url'), 'is required');
-    if (this.isShared) named.refuseOthers(['url', 'detail']);
-    this.#take(named, 'url', imageUrl);
-  }
-
-  /** The member of an object in a part, or the text in its place. */
-  #data(part: Members, name: string, inner: string): void {
-    if (typeof part.get(name) === 'string') this.#take(part, name, dataOrBase64);
-    else this.#take(part.object(name) ?? new Members({}, part.at(name)), inner, dataOrBase64);
-  }
-
-  #take(holder: Members, name: string, { pattern, must }: { pattern: RegExp; must: string }): void {
-    const text = holder.neededText(name);
-    if (!pattern.test(text)) throw refused(holder.at(name), must);
-    this.#found.dataBytes += text.length;
-  }
-}
-
-/** The types of parts that have data, by the member that has it. */
-const typesOfData: Readonly<Record<string, readonly string[]>> = {
-  image_url: ['image_url', 'input_image'],
-  video_url: ['video_url'],
-  audio_url: ['audio_url'],
-  input_audio: ['input_audio'],
-  file: ['file'],
-  file_data: ['input_file'],
-  url: [],
-};
-
-const imageUrl = { pattern: /^data:image\//, must: 'must be a data: URL of an image: the service fetches none' };
-const dataOrBase64 = { pattern: /^(?:data:|[\w+/=\s-]*$)/, must: 'must be a data: URL or base64: nothing is fetched' };
-
-/** Removes the tools that the vendor would run. Returns their types. */
-function leaveOutTools(
-  members: Members,
-  { document, splice, isShared }: { document: JsonNode; splice: JsonSplice; isShared: boolean },
-): Set<string> {
-  const tools = (members.list('tools', openaiLimits.tools) ?? []).map(
-    (tool, index) => new Members(tool, `tools.${index}`),
-  );
-  const isHosted = tools.map((tool) => isHostedTool(tool, isShared));
-  const leftOut = new Set(tools.filter((_, index) => isHosted[index]).map((tool) => tool.neededText('type')));
-  const hasNone = tools.length > 0 && isHosted.every(Boolean);
-  checkChoice(members, hasNone);
-  const node = memberOf(document, 'tools');
-  if (hasNone) removeMembers(document, splice, members.plain(), ['tools', 'tool_choice', 'parallel_tool_calls']);
-  else if (leftOut.size > 0 && node !== undefined) splice.remove(node, (index) => isHosted[index] === true);
-  return leftOut;
-}
-
-/** Whether the vendor runs the tool. A namespace is a group of tools. */
-function isHostedTool(tool: Members, isShared: boolean): boolean {
-  const type = tool.neededText('type');
-  const known = Object.hasOwn(clientTools, type) ? clientTools[type] : undefined;
-  if (known === undefined) {
-    if (!hostedTools.test(type) || !/^\w{1,64}$/.test(type))
-      throw refused(tool.at('type'), 'is not a known type of a tool');
-    return true;
-  }
-  if (isShared) {
-    tool.refuseOthers(known);
-    tool.object('function')?.refuseOthers(['name', 'description', 'parameters', 'strict']);
-  }
-  if (type !== 'namespace') return false;
-  const inner = tool.list('tools', openaiLimits.tools) ?? [];
-  return inner.map((one, index) => isHostedTool(new Members(one, tool.at(`tools.${index}`)), isShared)).some(Boolean);
-}
-
-/** Refuses a choice of a tool that is left out. */
-function checkChoice(members: Members, hasNone: boolean): void {
-  const choice = members.get('tool_choice');
-  if (choice === undefined) return;
-  if (typeof choice === 'string') members.one('tool_choice', ['auto', 'none', 'required']);
-  else checkNamedChoice(new Members(choice, 'tool_choice'));
-  if (hasNone && choice !== 'auto' && choice !== 'none') {
-    throw refused('tool_choice', 'needs a tool that is not left out');
-  }
-}
-
-function checkNamedChoice(choice: Members): void {
-  if (choice.one('type', ['function', 'custom', 'allowed_tools']) !== 'allowed_tools') return;
-  const holder = choice.object('allowed_tools') ?? choice;
-  for (const [index, tool] of (holder.list('tools', openaiLimits.tools) ?? []).entries()) {
-    new Members(tool, holder.at(`tools.${index}`)).one('type', ['function', 'custom']);
-  }
-}
-
 /** Puts the vendor's ids back into the ids that another provider's answers gave the client. */
 function openToolCalls(document: JsonNode, splice: JsonSplice, open: OpenToolCall): void {
   const messages = memberOf(document, 'messages');
@@ -550,82 +347,4 @@ function openToolCalls(document: JsonNode, splice: JsonSplice, open: OpenToolCal
       if (opened.id !== id) splice.replace(node, JSON.stringify(opened.id));
     }
   }
-}
-
-function removeMembers(
-  document: JsonNode,
-  splice: JsonSplice,
-  body: Readonly<Record<string, unknown>>,
-  names: readonly string[],
-): void {
-  for (const name of names) if (Object.hasOwn(body, name)) splice.removeMember(document, name);
-}
-
-/** The place of a value. Its text is only made for an error. */
-interface Place {
-  readonly holder: Place | undefined;
-  readonly name: string | number;
-}
-
-function textOfPlace({ holder, name }: Place): string {
-  const last = typeof name === 'string' ? shown(name) : String(name);
-  return holder === undefined ? last : `${textOfPlace(holder)}.${last}`;
-}
-
-/** Refuses names of members that hold what is kept at the vendor, or that differ from a checked one by case alone. */
-function checkNames(value: unknown, holder?: Place): void {
-  if (typeof value !== 'object' || value === null) return;
-  if (Array.isArray(value)) {
-    for (const [index, member] of value.entries()) {
-      if (typeof member === 'object') checkNames(member, { holder, name: index });
-    }
-    return;
-  }
-  for (const name of Object.keys(value)) {
-    const member: unknown = Reflect.get(value, name);
-    const plain = /^[a-z0-9_]*$/.test(name) ? name : folded(name);
-    if (plain !== name && judged.has(plain)) {
-      throw refused(textOfPlace({ holder, name }), `must be written as ${plain}`);
-    }
-    if (refusedAnywhere.has(name) && member !== null) {
-      throw refused(
-        textOfPlace({ holder, name }),
-        'names what is kept elsewhere: nothing is fetched or kept at the provider',
-      );
-    }
-    if (typeof member === 'object' && !opaque.has(name)) checkNames(member, { holder, name });
-  }
-}
-
-/** A name without case. Some servers fold letters beyond ASCII too, such as the sign of Kelvin. */
-function folded(name: string): string {
-  return name.toUpperCase().toLowerCase();
-}
-
-function refuseHalfPairs(value: unknown, place?: Place): void {
-  if (typeof value === 'string') checkPairs(value, place);
-  if (typeof value !== 'object' || value === null) return;
-  if (Array.isArray(value)) {
-    for (const [index, member] of value.entries()) refuseHalfPairs(member, { holder: place, name: index });
-    return;
-  }
-  for (const name of Object.keys(value)) {
-    const at = { holder: place, name };
-    checkPairs(name, at);
-    refuseHalfPairs(Reflect.get(value, name), at);
-  }
-}
-
-function checkPairs(text: string, place: Place | undefined): void {
-  if (text.isWellFormed()) return;
-  throw refused(place === undefined ? '' : textOfPlace(place), 'must not have half of a surrogate pair');
-}
-
-/** A name of the client's for a message. */
-function shown(name: string): string {
-  return name.slice(0, 100).toWellFormed();
-}
-
-function hashWith(tenant: string, text: string): string {
-  return createHash('sha256').update(`${tenant}\0${text}`).digest('hex');
 }

@@ -1,7 +1,7 @@
 import { AnnalsError } from '../../core/errors.ts';
 import { type JsonFormat, type Message, type ModelCall, reasoningEfforts, type Tool } from '../../providers/port.ts';
+import { Members, refused } from '../formats/members.ts';
 import { openaiLimits } from './limits.ts';
-import { Members, refused } from './members.ts';
 import { isEmpty, isToolName, messagesOf, type OpenToolCall } from './messages.ts';
 
 /** A request of `POST /chat/completions`. */

@@ -1,36 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyBaseLogger } from 'fastify';
-import { AnnalsError } from '../../core/errors.ts';
 import type { JsonNode } from '../../core/json/tape.ts';
 import type { Sealer } from '../../core/sealing.ts';
-import type { Credentials } from '../../http/credentials.ts';
-import {
-  type Answer,
-  type LanguageModels,
-  type OnPassedText,
-  type PassedOperation,
-  type ProviderName,
-  providerNames,
-  type VendorHeaders,
-} from '../../providers/port.ts';
-import type { CallProgress, CallRequest, OwnModel, ProviderCaller } from '../../providers/provider-caller.ts';
+import { type Answer, type LanguageModels, type ProviderName, providerNames } from '../../providers/port.ts';
+import type { CallProgress, CallRequest, ProviderCaller } from '../../providers/provider-caller.ts';
 import { endUserOf } from '../end-user.ts';
+import { betasOf } from '../formats/betas.ts';
+import { errorOfAnswer } from '../formats/call-errors.ts';
+import { readDocument } from '../formats/document.ts';
+import { refused } from '../formats/members.ts';
+import { type Caller, type KeysOf, type ModelCaller, modelOf, type OwnKey, unknownModel } from '../formats/models.ts';
+import { createPassing, type PreparedPassing } from '../formats/passing.ts';
 import type { ModelList } from '../models/read-models.ts';
 import type { AnswerHead, IdOfToolCall } from './answer-body.ts';
-import { errorOfAnswer, passedHeaders } from './error-body.ts';
-import { openaiLimits } from './limits.ts';
-import { Members, refused } from './members.ts';
 import { sealToolCallId, toolCallOpener } from './messages.ts';
-import { type PassedRequest, readDocument, readPassedRequest } from './passed-request.ts';
+import { type OpenaiOperation, readPassedRequest } from './passed-request.ts';
 import { type ChatRequest, readChatRequest } from './request.ts';
-
-/** A tenant's own key and its configuration item. */
-interface OwnKey extends Pick<OwnModel, 'hasBudgets'> {
-  readonly item: string;
-  readonly token: string;
-  readonly baseUrl?: string;
-}
 
 export interface OpenaiOptions {
   sealer: Sealer;
@@ -39,7 +25,7 @@ export interface OpenaiOptions {
   languageModels: Pick<LanguageModels, 'unsupported'>;
   catalogue: ModelList;
   /** The tenant's own keys. */
-  keysOf(tenant: string): Promise<Partial<Record<ProviderName, OwnKey>>>;
+  keysOf: KeysOf;
   /** The model of the shared token; undefined if the service has none. */
   sharedModel: string | undefined;
   /** Milliseconds since 1970. */
@@ -57,20 +43,6 @@ export interface PreparedCall {
   answer(progress: CallProgress & Pick<CallRequest, 'signal' | 'onToolCall' | 'drains'>): Promise<Answer>;
 }
 
-/** A validated request that is passed through. */
-export interface PreparedPassing {
-  readonly passed: PassedRequest;
-  readonly leftOut: readonly string[];
-  /** Resolves to the vendor's answer: an empty text where it was streamed. Rejects with the error for the client. */
-  answer(options: {
-    readonly signal: AbortSignal | undefined;
-    /** Called with the headers of a stream when it begins. */
-    readonly onAnswering?: (headers: VendorHeaders) => void;
-    /** Left out: the answer is not streamed. */
-    readonly onText?: OnPassedText;
-  }): Promise<{ readonly text: string; readonly headers: VendorHeaders }>;
-}
-
 /** A request as it came. */
 export interface SentRequest {
   readonly body: unknown;
@@ -78,18 +50,12 @@ export interface SentRequest {
   readonly headers: IncomingHttpHeaders;
 }
 
-/** The caller's credentials. */
-type Caller = Pick<Credentials, 'tenant' | 'clientId' | 'makerId' | 'models' | 'user'>;
-
-/** The caller of a model; `header`: the end user of the request's header. */
-type ModelCaller = Caller & { readonly header: string | undefined };
-
 /** The first provider's formats: passed through to servers that speak them, and translated for others (ai-gateway). */
 export interface Openai {
   /** The tenant's own keys. */
   keysOf: OpenaiOptions['keysOf'];
   /** Throws the error for the client if the call cannot be made. */
-  prepare(caller: ModelCaller, operation: PassedOperation, sent: SentRequest): Promise<PreparedCall | PreparedPassing>;
+  prepare(caller: ModelCaller, operation: OpenaiOperation, sent: SentRequest): Promise<PreparedCall | PreparedPassing>;
   models(caller: Caller): Promise<ListedModel[]>;
   model(caller: Caller, name: string): Promise<ListedModel>;
 }
@@ -108,7 +74,8 @@ const memberOfSetting: Readonly<Record<string, string>> = {
 const optional: ReadonlySet<string> = new Set(['strict']);
 
 export function createOpenai(options: OpenaiOptions): Openai {
-  const { sealer, caller, logger, languageModels, catalogue, keysOf, sharedModel, now } = options;
+  const { sealer, caller, languageModels, catalogue, keysOf, sharedModel, now } = options;
+  const pass = createPassing(options);
 
   /** The model and its key; without a key the shared token applies. */
   async function access(
@@ -168,43 +135,17 @@ export function createOpenai(options: OpenaiOptions): Openai {
     of: ModelCaller,
     { operation, sent, document, provider, model, key }: Passing,
   ): Promise<PreparedPassing> {
-    const { tenant, clientId, makerId } = of;
+    const { tenant } = of;
     const isShared = key === undefined;
     const openToolCall = toolCallOpener(sealer, { tenant, provider });
     const target = { operation, provider, model, tenant, isShared, openToolCall };
     const passed = await readPassedRequest(document, sent.body, target);
-    const headers = isShared ? {} : betaHeader(sent.headers);
-    const { inputBound, maxTokens, answers, isUnpriced, leftOut, unknown, hidesUsage } = passed;
-    if (isShared && inputBound === undefined) {
+    if (isShared && passed.inputBound === undefined) {
       const field = operation === 'responses' ? 'input' : 'messages';
       throw refused(field, 'must not have files with the shared token: their cost has no known bound');
     }
-    if (leftOut.length > 0) logger.info({ tenant, tools: leftOut }, 'hosted tools of a request were left out');
-    if (unknown.length > 0) {
-      logger.info({ tenant, members: unknown.slice(0, maxLogged) }, 'a request has members whose cost is unknown');
-    }
-    const user = endUserOf(of, { header: of.header, body: passed.user });
-    const origin = { operation: 'openai', clientId, makerId, ...user } as const;
-    const own = key && { provider, model, apiKey: key.token, baseUrl: key.baseUrl, hasBudgets: key.hasBudgets };
-    const bounds = { maxTokens, inputBound, answers, isUnpriced };
-    return {
-      passed,
-      leftOut,
-      async answer({ signal, onAnswering, onText }) {
-        const passThrough = { operation, bytes: passed.bytes, headers, hidesUsage, onText };
-        const call = { tenant, origin, own, messages: [], ...bounds, signal, passThrough };
-        try {
-          const { passed: answer } = await caller.call(
-            { ...call, drains: onText !== undefined },
-            { onAnswering: (sentHeaders) => onAnswering?.(passedHeaders(sentHeaders, !isShared)) },
-          );
-          if (answer === undefined) throw new Error('an answer was not passed through');
-          return { text: answer.text, headers: passedHeaders(answer.headers, !isShared) };
-        } catch (error) {
-          throw errorOfAnswer(error, key?.item);
-        }
-      },
-    };
+    const headers = isShared ? {} : betasOf(sent.headers, 'openai-beta', refusedBetas);
+    return pass(of, { format: 'openai', operation, passed, provider, model, key, headers });
   }
 
   return {
@@ -235,32 +176,8 @@ export function createOpenai(options: OpenaiOptions): Openai {
   };
 }
 
-/** Names of members in a line of the log. */
-const maxLogged = 20;
-
-/** Bytes. */
-const maxBeta = 4_096;
 /** Betas that keep something at the vendor, or fetch or run it there. */
 const refusedBetas = /^(?:assistants|chatkit|containers?|code|files?|fetch|mcp|skills?|web|hosted|agents?|realtime)\b/i;
-
-/** The client's choice of betas. */
-function betaHeader({ 'openai-beta': sent }: IncomingHttpHeaders): Record<string, string> {
-  const betas = sent?.toString() ?? '';
-  if (betas === '') return {};
-  if (betas.length > maxBeta) throw refused('openai-beta', `must have at most ${maxBeta} bytes`);
-  const bad = betas.split(',').find((beta) => refusedBetas.test(beta.trim()));
-  if (bad !== undefined) throw refused('openai-beta', `${bad.trim().slice(0, 100)} is not supported`);
-  if (!/^[\x20-\x7e]*$/.test(betas)) throw refused('openai-beta', 'must have visible ASCII characters');
-  return { 'openai-beta': betas };
-}
-
-/** Read first: it decides what becomes of the request. */
-function modelOf(body: unknown): string {
-  const isObject = typeof body === 'object' && !Array.isArray(body);
-  const model = new Members(isObject ? (body ?? {}) : {}, '').name('model', openaiLimits.modelCharacters);
-  if (model === undefined) throw refused('model', 'is required, as a string');
-  return model;
-}
 
 /** The model of a request. */
 interface NamedModel {
@@ -270,7 +187,7 @@ interface NamedModel {
 
 /** A request to pass through. */
 interface Passing {
-  readonly operation: PassedOperation;
+  readonly operation: OpenaiOperation;
   readonly sent: SentRequest;
   readonly document: JsonNode;
   readonly provider: 'openai' | 'self_hosted';
@@ -312,10 +229,4 @@ function modelsOf(
 /** `created` is required by the format but unknown for the catalogue. */
 function listedModel({ provider, model }: NamedModel): ListedModel {
   return { id: `${provider}/${model}`, object: 'model', created: 0, owned_by: provider };
-}
-
-function unknownModel(name: string): AnnalsError {
-  const shown = name.slice(0, 256).toWellFormed();
-  const message = `There is no model ${JSON.stringify(shown)}: it is not known, the tenant has no key of its provider, or your key may not call it.`;
-  return new AnnalsError('resource_not_found', message, { details: [{ field: 'model', message }] });
 }

@@ -1,8 +1,8 @@
 import { AnnalsError } from '../../core/errors.ts';
 import type { Idempotency, IdempotentRequest } from '../completions/idempotency.ts';
 import type { StreamedWork } from '../streamed-answer.ts';
-import { errorOfAnswer } from './error-body.ts';
-import { openaiLimits } from './limits.ts';
+import { errorOfAnswer } from './call-errors.ts';
+import { formatLimits } from './limits.ts';
 
 /** Produces the answer to a request. A repeat with its Idempotency-Key gets the same bytes, without a call. */
 export interface IdempotentAnswer {
@@ -44,7 +44,7 @@ export function idempotentAnswer(
 
     streamed: (work) => async (stream) => {
       let last: string | undefined;
-      const recorded = new BoundedText(openaiLimits.storedStreamBytes);
+      const recorded = new BoundedText(formatLimits.storedStreamBytes);
       const { body } = await once(async () => {
         const write = (text: string) => {
           recorded.add(text);
@@ -84,7 +84,7 @@ class BoundedText {
 }
 
 function tooLong(): AnnalsError {
-  const message = `belongs to a stream of more than ${openaiLimits.storedStreamBytes} bytes, which is not stored`;
+  const message = `belongs to a stream of more than ${formatLimits.storedStreamBytes} bytes, which is not stored`;
   return new AnnalsError('conflict_resource', 'The stream cannot be repeated.', {
     details: [{ field: 'Idempotency-Key', message }],
   });
