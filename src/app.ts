@@ -19,7 +19,7 @@ import { subscriptionRoutes } from './delivery/subscriptions/routes.ts';
 import { EmailTarget, HttpTarget, S3Target, SplunkTarget, WebhookTarget } from './delivery/targets/schemas.ts';
 import { agenticRoutes, agentUpkeep } from './desk/agents/routes.ts';
 import { budgetRoutes, budgetUpkeep } from './desk/budgets/routes.ts';
-import { callRoutes, callUpkeep } from './desk/calls/routes.ts';
+import { callRoutes, callUpkeep, readAfterCalls } from './desk/calls/routes.ts';
 import { completionRoutes, completionUpkeep } from './desk/completions/routes.ts';
 import { jobRoutes, jobUpkeep } from './desk/jobs/routes.ts';
 import { mailUpkeep } from './desk/mail/service.ts';
@@ -107,6 +107,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
     baseUrl: config.baseUrl,
   };
   const app = await createApp(context, options, callers);
+  readAfterCalls(app, { recorded: (tenant) => completions.quota.recorded(tenant) });
 
   await app.register(changelogRoutes, { findPage, reads: historyReads, sealer, now: () => clock.now() });
   await app.register(feedRoutes, { feed });

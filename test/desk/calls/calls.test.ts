@@ -212,6 +212,7 @@ test('records of many calls on own keys are few transactions, and none touches t
 });
 
 async function transactionsOf(tenant: string): Promise<number> {
+  await server.context.completions.quota.recorded(tenant);
   const { rows } = await server.database.pool.query<{ count: number }>(
     'select count(distinct xmin::text)::integer as count from call_record where tenant = $1',
     [tenant],
@@ -231,6 +232,7 @@ test(`records are kept for ${callRetentionDays} days, and until the sums have th
     const call = { ...callStart(), token: 'own', id, at: Date.now() - age } as const;
     await quota.record(tenant, call, endedCall({ inputTokens: 1, outputTokens: 1 }));
   }
+  await quota.recorded(tenant);
   await dropOldCalls(server.database.db);
   expect(await callsOf(tenant)).toHaveLength(2);
   await sumCalls(server.database.db, tenant);
@@ -253,6 +255,7 @@ test('the record of a deleted tenant is dropped without failing the settlement',
   const call = { ...callStart(), token: 'own' } as const;
   const end = endedCall({ inputTokens: 3, outputTokens: 4 });
   await quota.record('nobody', call, end);
+  await quota.recorded('nobody');
   expect(server.logLines.filter((line) => line.includes('a settlement of calls failed'))).toEqual([]);
 });
 
