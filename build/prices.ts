@@ -80,10 +80,12 @@ function ratesOf(prices: ModelPrice, inputTokens: number): Rates {
     return price.tiers.findLast(({ start }) => inputTokens > start)?.price ?? price.base;
   };
   const [cachedInput, cacheWrites] = [rate('cache_read_mtok'), rate('cache_write_mtok')];
+  const hourCacheWrites = rate('cache_write_1h_mtok');
   return {
     input: decimal(rate('input_mtok') ?? 0),
     ...(cachedInput !== undefined && { cachedInput: decimal(cachedInput) }),
     ...(cacheWrites !== undefined && { cacheWrites: decimal(cacheWrites) }),
+    ...(hourCacheWrites !== undefined && { hourCacheWrites: decimal(hourCacheWrites) }),
     output: decimal(rate('output_mtok') ?? 0),
   };
 }

@@ -4,7 +4,8 @@ create function call_bound(price jsonb, input bigint, output bigint) returns num
 begin
   return (
     select max(call_bound.input * greatest((t.tier ->> 'input')::numeric, (t.tier ->> 'cachedInput')::numeric,
-                                           (t.tier ->> 'cacheWrites')::numeric)
+                                           (t.tier ->> 'cacheWrites')::numeric,
+                                           (t.tier ->> 'hourCacheWrites')::numeric)
                + call_bound.output * (t.tier ->> 'output')::numeric)
       from jsonb_array_elements(price -> 'tiers') as t (tier)
       where (t.tier ->> 'above')::bigint < call_bound.input or (t.tier ->> 'above')::bigint < 0

@@ -6,7 +6,8 @@ create function completion_quota_settle(of_tenant text, settled uuid,
                                         id text, at timestamptz, operation text, token text, provider text,
                                         model text, client text, maker text, agent text, end_user text,
                                         user_fixed boolean, input_tokens bigint, cached_tokens bigint,
-                                        cache_write_tokens bigint, output_tokens bigint, reasoning_tokens bigint,
+                                        cache_write_tokens bigint, hour_cache_write_tokens bigint,
+                                        output_tokens bigint, reasoning_tokens bigint,
                                         first_token_ms integer, duration_ms integer, finish_reason text, cause text,
                                         cost numeric, price_from text)
 returns boolean language plpgsql as $$
@@ -28,8 +29,9 @@ begin
         input_reserved = q.input_reserved - held_input, output_reserved = q.output_reserved - held_output
     where q.tenant = of_tenant;
   perform call_record_add(of_tenant, id, at, operation, token, provider, model, client, maker, agent, end_user,
-                          user_fixed, input_tokens, cached_tokens, cache_write_tokens, output_tokens, reasoning_tokens,
-                          first_token_ms, duration_ms, finish_reason, cause, cost, price_from);
+                          user_fixed, input_tokens, cached_tokens, cache_write_tokens, hour_cache_write_tokens,
+                          output_tokens, reasoning_tokens, first_token_ms, duration_ms, finish_reason, cause, cost,
+                          price_from);
   return true;
 end
 $$;

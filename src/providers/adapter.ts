@@ -8,7 +8,18 @@ import type {
 import { parseObject } from '../core/json/parse.ts';
 import type { AnswerReader } from './answer-reader.ts';
 import { placeholder } from './json-placeholders.ts';
-import type { Answer, Message, ModelSettings, ProviderFault, Text, ToolCall, Usage, UserPart } from './port.ts';
+import type {
+  Answer,
+  CacheControl,
+  Message,
+  ModelSettings,
+  ProviderFault,
+  Text,
+  TextPart,
+  ToolCall,
+  Usage,
+  UserPart,
+} from './port.ts';
 
 export interface ModelAccess {
   model: string;
@@ -41,6 +52,8 @@ export interface Adapter {
     /** The vendor's minimum in tokens. */
     min: number;
   };
+  /** Whether a body of the package has the vendor enforce the schema of the answer; left out: each has. */
+  enforcesFormat?(body: unknown): boolean;
   /** The settings that the vendor does not support, by their names in `ModelCall`; left out: none. */
   lacks?(settings: ModelSettings): readonly string[];
   /** Whether a stream sends each tool call in one piece, with its signature. */
@@ -72,12 +85,15 @@ export interface Reasoning {
 /** The tokens in a vendor's usage object, with each part capped at its whole: some servers count them separately. */
 export function usageFrom({ usageOf }: Pick<Adapter, 'usageOf'>, raw: unknown): Usage {
   const usage = usageOf(raw);
-  const { inputTokens = Infinity, cachedTokens, cacheWriteTokens, outputTokens = Infinity, reasoningTokens } = usage;
+  const { inputTokens = Infinity, cachedTokens, outputTokens = Infinity, reasoningTokens } = usage;
+  const { cacheWriteTokens, hourCacheWriteTokens } = usage;
   const cached = Math.min(cachedTokens ?? 0, inputTokens);
+  const written = Math.min(cacheWriteTokens ?? 0, inputTokens - cached);
   return {
     ...usage,
     ...(cachedTokens === undefined ? {} : { cachedTokens: cached }),
-    ...(cacheWriteTokens === undefined ? {} : { cacheWriteTokens: Math.min(cacheWriteTokens, inputTokens - cached) }),
+    ...(cacheWriteTokens === undefined ? {} : { cacheWriteTokens: written }),
+    ...(hourCacheWriteTokens === undefined ? {} : { hourCacheWriteTokens: Math.min(hourCacheWriteTokens, written) }),
     ...(reasoningTokens === undefined ? {} : { reasoningTokens: Math.min(reasoningTokens, outputTokens) }),
   };
 }
@@ -92,7 +108,7 @@ export interface OwnFormat extends Pick<Adapter, 'reasoningOf'> {
 export function promptMessage(message: Message, own?: OwnFormat): LanguageModelV4Message {
   switch (message.role) {
     case 'system':
-      return { role: 'system', content: message.content };
+      return { role: 'system', content: message.content, ...cacheOptions(message) };
     case 'user':
       return { role: 'user', content: partsOf(message.content).map(promptPart) };
     case 'assistant':
@@ -102,8 +118,8 @@ export function promptMessage(message: Message, own?: OwnFormat): LanguageModelV
           ...(message.toolCalls ?? []).flatMap((call) => reasoningParts(call, own?.reasoningOf)),
           ...(message.content === '' && message.toolCalls !== undefined
             ? []
-            : textsOf(message.content).map((text) => ({ type: 'text' as const, text }))),
-          ...(message.toolCalls ?? []).map(({ id, name, input, signature }) => ({
+            : textPartsOf(message.content).map(promptText)),
+          ...(message.toolCalls ?? []).map(({ id, name, input, signature, cache }) => ({
             type: 'tool-call' as const,
             toolCallId: id,
             toolName: name,
@@ -111,17 +127,19 @@ export function promptMessage(message: Message, own?: OwnFormat): LanguageModelV
             ...(signature === undefined || own?.reasoningOf !== undefined
               ? {}
               : { providerOptions: { google: { thoughtSignature: signature } } }),
+            ...cacheOptions({ cache }),
           })),
         ],
       };
     case 'tool':
       return {
         role: 'tool',
-        content: message.results.map(({ id, name, output }) => ({
+        content: message.results.map(({ id, name, output, cache }) => ({
           type: 'tool-result' as const,
           toolCallId: id,
           toolName: name,
           output: resultOutput(textsOf(output), own),
+          ...cacheOptions({ cache }),
         })),
       };
   }
@@ -134,7 +152,11 @@ function resultOutput(texts: readonly string[], own: OwnFormat | undefined): Lan
 
 /** The texts of the parts of a content. */
 export function textsOf(content: Text): readonly string[] {
-  return typeof content === 'string' ? [content] : content;
+  return textPartsOf(content).map(({ text }) => text);
+}
+
+export function textPartsOf(content: Text): readonly TextPart[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : content;
 }
 
 /** The parts of a user message. */
@@ -143,9 +165,23 @@ export function partsOf(content: string | readonly UserPart[]): readonly UserPar
 }
 
 function promptPart(part: UserPart) {
-  if (part.type === 'text') return part;
+  if (part.type === 'text') return promptText(part);
   const { mediaType, data } = part;
-  return { type: 'file' as const, mediaType, data: { type: 'data' as const, data } };
+  return { type: 'file' as const, mediaType, data: { type: 'data' as const, data }, ...cacheOptions(part) };
+}
+
+function promptText({ text, cache }: TextPart) {
+  return { type: 'text' as const, text, ...cacheOptions({ cache }) };
+}
+
+/** Only one vendor is told what to cache. */
+function cacheOptions({ cache }: { cache?: CacheControl | undefined }) {
+  return cache === undefined ? {} : { providerOptions: { anthropic: { cacheControl: cacheControlOf(cache) } } };
+}
+
+/** As the vendor writes it. */
+export function cacheControlOf({ ttl }: CacheControl) {
+  return { type: 'ephemeral' as const, ...(ttl !== undefined && { ttl }) };
 }
 
 function reasoningParts({ signature }: ToolCall, reasoningOf: Adapter['reasoningOf']) {
@@ -174,7 +210,7 @@ function withoutEmptyTexts(message: Message): Message {
   if (message.role === 'system' || message.role === 'tool' || typeof message.content === 'string') return message;
   return message.role === 'user'
     ? { ...message, content: message.content.filter((part) => part.type !== 'text' || part.text !== '') }
-    : { ...message, content: message.content.filter((text) => text !== '') };
+    : { ...message, content: message.content.filter(({ text }) => text !== '') };
 }
 
 /** Whether a message is empty without its empty texts. */

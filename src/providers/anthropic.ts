@@ -1,5 +1,5 @@
 import { loadPart } from '../core/package-folder.ts';
-import { type Adapter, promptMessage, type Reasoning, systemFirst } from './adapter.ts';
+import { type Adapter, cacheControlOf, promptMessage, type Reasoning, systemFirst } from './adapter.ts';
 import { type AnswerReader, errorIn, type ReadResult, type StreamReader, stringOr, unknown } from './answer-reader.ts';
 import { figure, memberOf, parsed } from './members.ts';
 
@@ -109,10 +109,13 @@ export const anthropic: Adapter = {
 
   promptOf: (messages) => systemFirst(messages).map((message) => promptMessage(message, { reasoningOf, outputOf })),
 
-  optionsOf: ({ parallelToolCalls, reasoningEffort, tools = [] }) => ({
+  optionsOf: ({ parallelToolCalls, reasoningEffort, tools = [], cache }) => ({
     ...(reasoningEffort === undefined ? {} : { reasoning: reasoningEffort }),
     providerOptions: {
-      anthropic: parallelToolCalls === false && tools.length > 0 ? { disableParallelToolUse: true } : {},
+      anthropic: {
+        ...(parallelToolCalls === false && tools.length > 0 && { disableParallelToolUse: true }),
+        ...(cache !== undefined && { cacheControl: cacheControlOf(cache) }),
+      },
     },
   }),
 
@@ -121,6 +124,9 @@ export const anthropic: Adapter = {
     of: (budgetTokens) => ({ thinking: { type: 'enabled', budgetTokens } }),
     min: 1_024,
   },
+
+  // With other schemas and models the package describes a tool instead.
+  enforcesFormat: (body) => memberOf(memberOf(body, 'output_config'), 'format') !== undefined,
 
   // Thinking must be sent back unchanged with its tool calls.
   signatureIn: (reasoning) => (reasoning.length === 0 ? undefined : JSON.stringify(reasoning)),
@@ -137,12 +143,15 @@ export const anthropic: Adapter = {
 
   usageOf(raw) {
     const fresh = figure(raw, 'input_tokens');
-    const cacheWriteTokens = figure(raw, 'cache_creation_input_tokens');
+    const writes = memberOf(raw, 'cache_creation');
+    const hourCacheWriteTokens = figure(writes, 'ephemeral_1h_input_tokens');
+    const cacheWriteTokens = figure(raw, 'cache_creation_input_tokens') ?? sumOf(writes);
     const cachedTokens = figure(raw, 'cache_read_input_tokens');
     return {
       inputTokens: fresh === undefined ? undefined : fresh + (cacheWriteTokens ?? 0) + (cachedTokens ?? 0),
       cachedTokens,
       cacheWriteTokens,
+      hourCacheWriteTokens,
       outputTokens: figure(raw, 'output_tokens'),
     };
   },
@@ -157,6 +166,14 @@ export const anthropic: Adapter = {
 
   usageIn: (event) => memberOf(event, 'usage') ?? memberOf(memberOf(event, 'message'), 'usage'),
 };
+
+/** The cache writes, where a gateway reports them by lifetime alone. */
+function sumOf(writes: unknown): number | undefined {
+  const figures = ['ephemeral_5m_input_tokens', 'ephemeral_1h_input_tokens'].map((name) => figure(writes, name));
+  return figures.every((value) => value === undefined)
+    ? undefined
+    : figures.reduce<number>((sum, value = 0) => sum + value, 0);
+}
 
 function outputOf(texts: readonly string[]) {
   return { type: 'content' as const, value: texts.map((text) => ({ type: 'text' as const, text })) };

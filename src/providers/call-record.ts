@@ -1,6 +1,11 @@
 import type { FailureCause } from './failure-cause.ts';
 import type { Answer, FailedUsage, ProviderName, Usage } from './port.ts';
 
+/** Prices by kind of token. `hourCacheWrites`: of cache writes kept for an hour; left out: as other cache writes. */
+type PriceTier = Readonly<Record<'above' | 'input' | 'cachedInput' | 'cacheWrites' | 'output', number>> & {
+  readonly hourCacheWrites?: number;
+};
+
 /** The price of a model, in pico-USD (10^-12 US dollars) per token. */
 export interface CallPrice {
   /** The first day of the price, such as `2026-11-01`. Left out: no start. */
@@ -8,19 +13,21 @@ export interface CallPrice {
   /** Upper bound of an image, in tokens. Left out: unknown. */
   readonly imageTokens?: number;
   /** By ascending `above`. The last tier that the input tokens exceed applies to all tokens of the call. */
-  readonly tiers: readonly Readonly<Record<'above' | 'input' | 'cachedInput' | 'cacheWrites' | 'output', number>>[];
+  readonly tiers: readonly PriceTier[];
 }
 
 /** The cost of a call in pico-USD. The input includes cached tokens and cache writes. Undefined where unknown. */
 export function costOfCall(price: CallPrice | undefined, usage: Usage): bigint | undefined {
   const { inputTokens: input, outputTokens: output, cachedTokens = 0, cacheWriteTokens = 0 } = usage;
+  const { hourCacheWriteTokens = 0 } = usage;
   if (price === undefined || input === undefined || output === undefined) return undefined;
   const tier = price.tiers.findLast(({ above }) => above < input);
   if (tier === undefined) return undefined;
   return (
     BigInt(input - cachedTokens - cacheWriteTokens) * BigInt(tier.input) +
     BigInt(cachedTokens) * BigInt(tier.cachedInput) +
-    BigInt(cacheWriteTokens) * BigInt(tier.cacheWrites) +
+    BigInt(cacheWriteTokens - hourCacheWriteTokens) * BigInt(tier.cacheWrites) +
+    BigInt(hourCacheWriteTokens) * BigInt(tier.hourCacheWrites ?? tier.cacheWrites) +
     BigInt(output) * BigInt(tier.output)
   );
 }
@@ -56,6 +63,8 @@ export interface CallStart extends Omit<CallOrigin, 'makerId'> {
   readonly model: string;
   /** At the moment `at`. Undefined: the price is unknown. */
   readonly price: CallPrice | undefined;
+  /** Whether the call may write to a cache that keeps for an hour, at its own price. */
+  readonly mayCacheForHour?: boolean | undefined;
 }
 
 /** How a call ended. */
@@ -75,7 +84,11 @@ export interface CallEnd {
 
 /** The start of a record for the database: column names and JSON values. A reservation bounds its cost by `price`. */
 export function startOfRecord(call: CallStart): Record<string, unknown> {
-  return { ...startColumns(call), price: call.price };
+  const { price, mayCacheForHour = false } = call;
+  const tiers = price?.tiers.map(({ hourCacheWrites, ...tier }) =>
+    mayCacheForHour && hourCacheWrites !== undefined ? { ...tier, hourCacheWrites } : tier,
+  );
+  return { ...startColumns(call), price: price && { ...price, tiers } };
 }
 
 /** The record of a call for the database. */
@@ -86,6 +99,7 @@ export function recordOf(call: CallStart, end: CallEnd): Record<string, unknown>
     input_tokens: reported.inputTokens,
     cached_tokens: reported.cachedTokens,
     cache_write_tokens: reported.cacheWriteTokens,
+    hour_cache_write_tokens: reported.hourCacheWriteTokens,
     output_tokens: reported.outputTokens,
     reasoning_tokens: reported.reasoningTokens,
     first_token_ms: end.firstTokenMs,

@@ -51,9 +51,13 @@ async function leftOutOf(settings: ModelSettings, adapter: Adapter): Promise<Lef
   if (adapter.canBeModel?.(settings.model) === false) return { unsupported: [], dropped: [] };
   const thinking = await thinkingWithinCap(settings, adapter);
   if (thinking === 'no room') return { unsupported: ['reasoningEffort'], dropped: [] };
-  const { warnings } = await dryRun(settings, adapter, thinking);
-  const unsupported = warnings.flatMap((warning) => settingOf(warning, settings));
-  return { unsupported: [...(adapter.lacks?.(settings) ?? []), ...unsupported], dropped: droppedIn(warnings) };
+  const { warnings, body } = await dryRun(settings, adapter, thinking);
+  const unsupported = [
+    ...(adapter.lacks?.(settings) ?? []),
+    ...(settings.responseFormat?.strict === true && adapter.enforcesFormat?.(body) === false ? ['strict'] : []),
+    ...warnings.flatMap((warning) => settingOf(warning, settings)),
+  ];
+  return { unsupported, dropped: droppedIn(warnings) };
 }
 
 /**

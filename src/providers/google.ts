@@ -17,7 +17,14 @@ export const google: Adapter = {
 
   promptOf: (messages) => systemFirst(messages).map((message) => promptMessage(message, { outputOf })),
 
-  optionsOf: ({ reasoningEffort }) => (reasoningEffort === undefined ? {} : { reasoning: reasoningEffort }),
+  optionsOf({ reasoningEffort, showsReasoning = false }) {
+    if (reasoningEffort === undefined) return {};
+    const isShown = showsReasoning && reasoningEffort !== 'none';
+    return {
+      reasoning: reasoningEffort,
+      ...(isShown && { providerOptions: { google: { thinkingConfig: { includeThoughts: true } } } }),
+    };
+  },
 
   sendsWholeCalls: true,
 

@@ -48,7 +48,7 @@ function jsonValue(node: JsonNode, inputMember: string): unknown {
         entriesOf(node).map(([name, member]) => [
           name,
           name === inputMember && isFilledObject(member)
-            ? placeholder(compactText(member))
+            ? placeholder(inputText(member))
             : jsonValue(member, inputMember),
         ]),
       );
@@ -57,6 +57,11 @@ function jsonValue(node: JsonNode, inputMember: string): unknown {
     default:
       return JSON.parse(sourceText(node));
   }
+}
+
+/** Compact, but with members that are given twice as they are. */
+function inputText(node: JsonNode): string {
+  return node.tape.repeatedKey === -1 ? compactText(node) : sourceText(node);
 }
 
 /** Anthropic's streams start a tool call with an empty input, which the pieces replace. */

@@ -75,7 +75,7 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
         if (thinking === 'no room') throw new ProviderError('request_refused', 'none');
         const options = optionsOf(call, adapter, { abortSignal: request.signal, thinking });
         const prepared = { adapter, model, options, request };
-        if (onText !== undefined) return await streamedAnswer(prepared, { onText, onToolCall: call.onToolCall });
+        if (onText !== undefined) return await streamedAnswer(prepared, { ...call, onText });
         return await wholeAnswer(prepared, () => droppedSettings.dropped(call, adapter));
       });
     },
@@ -84,11 +84,12 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
 
 async function streamedAnswer(
   { adapter, model, options, request }: PreparedCall,
-  { onText, onToolCall }: Pick<ModelCall, 'onToolCall'> & { onText: OnText },
+  { onText, onReasoning, onToolCall }: Pick<ModelCall, 'onReasoning' | 'onToolCall'> & { onText: OnText },
 ): Promise<Answer> {
   const { stream } = await model.doStream(options);
   return await answerOfStream(stream, () => request.usage, adapter, {
     onText: (text) => request.pass(() => onText(text)),
+    onReasoning: (text) => request.pass(() => onReasoning?.(text)),
     onToolCall: (piece) => request.pass(() => onToolCall?.(piece)),
   });
 }

@@ -36,6 +36,7 @@ export function answerOf(
         ]
       : [],
   );
+  const shown = content.flatMap((part) => (part.type === 'reasoning' ? [part.text] : [])).join('');
   const reasoning = adapter.signatureIn?.(content.flatMap(reasoningIn));
   const [first, ...others] = toolCalls;
   const finishReason = adapter.finishReasons?.[raw ?? ''] ?? unified;
@@ -49,6 +50,7 @@ export function answerOf(
       first === undefined || reasoning === undefined ? toolCalls : [{ ...first, signature: reasoning }, ...others],
     finishReason,
     usage,
+    ...(shown === '' ? {} : { reasoning: shown }),
     ...(refusedBecause === undefined ? {} : { refusedBecause }),
     ...(droppedSettings.length === 0 ? {} : { droppedSettings }),
   };
@@ -62,6 +64,7 @@ export function droppedIn(warnings: readonly SharedV4Warning[]): string[] {
 /** Receives the parts of a streamed answer. The next part is read when the promise resolves. */
 export interface PartReaders {
   readonly onText: OnText;
+  readonly onReasoning: OnText;
   readonly onToolCall: NonNullable<ModelCall['onToolCall']>;
 }
 
@@ -70,7 +73,7 @@ export async function answerOfStream(
   parts: ReadableStream<LanguageModelV4StreamPart>,
   usage: () => Usage,
   adapter: Adapter,
-  { onText, onToolCall }: PartReaders,
+  { onText, onReasoning, onToolCall }: PartReaders,
 ): Promise<Answer> {
   let warnings: readonly SharedV4Warning[] = [];
   const content: LanguageModelV4Content[] = [];
@@ -100,6 +103,7 @@ export async function answerOfStream(
       case 'reasoning-delta':
         take(part.delta);
         reasoning.add(part.id, part.delta, part.providerMetadata);
+        if (part.delta !== '') await onReasoning(part.delta);
         break;
       case 'tool-input-start':
         if (!adapter.sendsWholeCalls) await toolCalls.begin(part.id, part.toolName, reasoning.blocks);

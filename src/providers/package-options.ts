@@ -3,7 +3,7 @@ import type {
   LanguageModelV4FunctionTool,
   LanguageModelV4ToolChoice,
 } from '@ai-sdk/provider';
-import type { Adapter } from './adapter.ts';
+import { type Adapter, cacheControlOf } from './adapter.ts';
 import type { JsonFormat, ModelCall, ModelSettings, Tool } from './port.ts';
 
 /** A call in the format of the provider packages. `thinking` is the budget from `thinkingWithinCap`. */
@@ -40,13 +40,14 @@ function settingsOf(settings: ModelSettings, adapter: Adapter, thinking: number 
   };
 }
 
-function packageTool({ name, description, inputSchema, strict }: Tool): LanguageModelV4FunctionTool {
+function packageTool({ name, description, inputSchema, strict, cache }: Tool): LanguageModelV4FunctionTool {
   return {
     type: 'function',
     name,
     inputSchema,
     ...(description === undefined ? {} : { description }),
     ...(strict === undefined ? {} : { strict }),
+    ...(cache === undefined ? {} : { providerOptions: { anthropic: { cacheControl: cacheControlOf(cache) } } }),
   };
 }
 

@@ -6,18 +6,29 @@ export type ProviderName = (typeof providerNames)[number];
 
 /** A message of the conversation. System messages may be anywhere; each adapter moves them as its vendor requires. */
 export type Message =
-  | { role: 'system'; content: string }
+  | { role: 'system'; content: string; cache?: CacheControl }
   | { role: 'user'; content: string | readonly UserPart[] }
   | { role: 'assistant'; content: Text; toolCalls?: readonly ToolCall[] }
   | { role: 'tool'; results: readonly ToolResult[] };
 
-/** A text, or the texts of its parts. */
-export type Text = string | readonly string[];
+/** A text, or its parts. */
+export type Text = string | readonly TextPart[];
+
+export interface TextPart {
+  readonly type: 'text';
+  readonly text: string;
+  readonly cache?: CacheControl;
+}
 
 export type UserPart =
-  | { type: 'text'; text: string }
+  | TextPart
   /** `data` is base64. */
-  | { type: 'image'; mediaType: string; data: string };
+  | { type: 'image'; mediaType: string; data: string; cache?: CacheControl };
+
+/** Has the vendor cache the request up to here, for so long; left out: for its usual time. */
+export interface CacheControl {
+  readonly ttl?: '5m' | '1h';
+}
 
 export interface Tool {
   name: string;
@@ -26,6 +37,7 @@ export interface Tool {
   inputSchema: Record<string, unknown>;
   /** Whether the input must match the schema exactly. */
   strict?: boolean | undefined;
+  cache?: CacheControl | undefined;
 }
 
 export interface ToolCall {
@@ -38,12 +50,14 @@ export interface ToolCall {
    * reasoning as JSON text (Anthropic).
    */
   signature?: string;
+  cache?: CacheControl;
 }
 
 export interface ToolResult {
   id: string;
   name: string;
   output: Text;
+  cache?: CacheControl;
 }
 
 /** One request to a provider. It is sent once, without retries. */
@@ -67,11 +81,17 @@ export interface ModelCall {
   /** Left out: text. */
   responseFormat?: JsonFormat | undefined;
   reasoningEffort?: ReasoningEffort | undefined;
+  /** Whether the vendor is asked to show the model's reasoning, where it only does on request. */
+  showsReasoning?: boolean | undefined;
+  /** Has the vendor cache as much of the request as it can. */
+  cache?: CacheControl | undefined;
   times: CallTimes;
   /** Awaited once connected, before anything is sent. If it rejects, nothing is sent. */
   beforeSend?: (() => Promise<void>) | undefined;
   /** Called when the provider has begun a stream with a successful status. */
   onAnswering?: ((headers: VendorHeaders) => void) | undefined;
+  /** Receives the reasoning of a stream that the vendor shows. The next part is read when it resolves. */
+  onReasoning?: OnText | undefined;
   /** Receives the tool calls of a stream in pieces. The next piece is read when it resolves. */
   onToolCall?: ((piece: ToolCallPiece) => Promise<void> | void) | undefined;
   /** A request in the provider's own format instead of messages. It and its answer stay as they are. */
@@ -132,6 +152,8 @@ export interface Usage {
   cachedTokens?: number | undefined;
   /** The part of the input written to its cache. */
   cacheWriteTokens?: number | undefined;
+  /** The part of the cache writes that is kept for an hour. */
+  hourCacheWriteTokens?: number | undefined;
   outputTokens: number | undefined;
   /** The part of the output that is not in the answer. */
   reasoningTokens?: number | undefined;
@@ -139,6 +161,8 @@ export interface Usage {
 
 export interface Answer {
   text: string;
+  /** What the vendor shows of the model's reasoning; left out: nothing. */
+  reasoning?: string;
   toolCalls: readonly ToolCall[];
   finishReason: 'stop' | 'length' | 'tool-calls' | 'content-filter' | 'other';
   /** Why the vendor ended an answer as refused; otherwise left out. `text` is what the model had written until then. */
@@ -180,6 +204,8 @@ export type ModelSettings = Pick<
   | 'parallelToolCalls'
   | 'responseFormat'
   | 'reasoningEffort'
+  | 'showsReasoning'
+  | 'cache'
 >;
 
 export type ProviderFault =

@@ -51,13 +51,15 @@ export interface ProviderCaller {
 
 export interface CallRequest
   extends Omit<ModelSettings, 'provider' | 'model'>,
-    Pick<ModelCall, 'messages' | 'onToolCall' | 'passThrough' | 'signal'> {
+    Pick<ModelCall, 'messages' | 'onReasoning' | 'onToolCall' | 'passThrough' | 'signal'> {
   /** Of a request that is passed through: upper bound of its input; undefined where it is unknown. */
   readonly inputBound?: InputBound | undefined;
   /** How many answers it asks for, each with its own cap; default: 1. */
   readonly answers?: number | undefined;
   /** Whether a setting changes the price of its tokens, so that the cost is unknown. */
   readonly isUnpriced?: boolean | undefined;
+  /** Whether the vendor may cache for an hour, at its own price. Left out: if the request is passed through. */
+  readonly mayCacheForHour?: boolean | undefined;
   readonly tenant: string;
   readonly origin: CallOrigin;
   /**
@@ -117,10 +119,11 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
     const noteFirst = () => {
       firstTokenMs ??= elapsed();
     };
-    const { onToolCall, passThrough } = call;
+    const { onReasoning, onToolCall, passThrough } = call;
     const followed: ModelCall = {
       ...call,
       onAnswering,
+      onReasoning: onReasoning && followedBy(noteFirst, onReasoning),
       onToolCall: onToolCall && followedBy(noteFirst, onToolCall),
       passThrough: passThrough && {
         ...passThrough,
@@ -166,6 +169,7 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
       inputBound,
       answers = 1,
       isUnpriced = false,
+      mayCacheForHour,
       ...content
     }: Omit<CallRequest, 'own'>,
     progress: CallProgress,
@@ -173,7 +177,8 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
     const { token, hasBudgets, ...model } = target;
     const { messages, tools, responseFormat, passThrough, maxTokens } = content;
     const isShared = token === 'shared';
-    const call = await begin(tenant, origin, { token, provider: model.provider, model: model.model }, isUnpriced);
+    const begun = await begin(tenant, origin, { token, provider: model.provider, model: model.model }, isUnpriced);
+    const call = { ...begun, mayCacheForHour: mayCacheForHour ?? passThrough !== undefined };
     const cap = maxTokens ?? shared.maxTokens;
     const request: QuotaRequest = {
       tenant,

@@ -216,6 +216,7 @@ describe('a database whose last version left something unfinished', () => {
       '0006-made-credentials.sql',
       '0007-access-grants.sql',
       '0008-end-users.sql',
+      '0009-hour-cache-writes.sql',
     ]);
     expect((await ledgerOf(database))[0]).toBe('0001-baseline.sql');
   });
@@ -261,6 +262,7 @@ const checksums: Readonly<Record<string, string>> = {
   '0006-made-credentials.sql': '25d813c8416db0eb4241f3dc5d89ee4245dc82c471d747dd699a0b1972e5ad73',
   '0007-access-grants.sql': 'f0e59325f588de9d9f0677ffdbf4516dcb498278b2bbfcd4f59b4a423ed7502a',
   '0008-end-users.sql': 'b13ab8ca9b4cdda48c9a35bfa5bc9624542616bdb9f6fbf3cb1fbe12bf0ab19d',
+  '0009-hour-cache-writes.sql': '4e52652f8e5b9fcdf26cb170f6367104d0b2f9835a586819a5d87371465e9cb0',
 };
 
 test('migrations are never edited', async () => {

@@ -29,6 +29,7 @@ const Call = Type.Object(
     inputTokens: tokens('All input. With the shared token or a budget: what was charged.'),
     cachedTokens: tokens('The part of the input that the provider read from its cache.'),
     cacheWriteTokens: tokens('The part of the input that the provider wrote into its cache.'),
+    hourCacheWriteTokens: tokens('The part of the cache writes that is kept for an hour.'),
     outputTokens: tokens('All output. With the shared token or a budget: what was charged.'),
     reasoningTokens: tokens('The part of the output that is reasoning.'),
     firstTokenMs: Type.Optional(

@@ -25,6 +25,7 @@ const members: Readonly<Record<string, RawBuilder<unknown>>> = {
   inputTokens: sql`input_tokens`,
   cachedTokens: sql`cached_tokens`,
   cacheWriteTokens: sql`cache_write_tokens`,
+  hourCacheWriteTokens: sql`hour_cache_write_tokens`,
   outputTokens: sql`output_tokens`,
   reasoningTokens: sql`reasoning_tokens`,
   firstTokenMs: sql`first_token_ms`,

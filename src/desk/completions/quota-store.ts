@@ -203,6 +203,7 @@ const recordColumns = [
   'input_tokens',
   'cached_tokens',
   'cache_write_tokens',
+  'hour_cache_write_tokens',
   'output_tokens',
   'reasoning_tokens',
   'first_token_ms',

@@ -6,12 +6,16 @@ const closed = { additionalProperties: false } as const;
 /** US dollars per 1,000,000 tokens, with at most six decimals, so that a token costs an integer of pico-dollars. */
 const Dollars = Type.String({ pattern: '^(?:0|[1-9][0-9]{0,8})(?:\\.[0-9]{1,6})?$', examples: ['2.50'] });
 
-/** Token prices by kind. A kind without a price costs the same as `input`. */
+/**
+ * Token prices by kind. A kind without a price costs the same as `input`, and `hourCacheWrites`, those kept for an hour,
+ * the same as `cacheWrites`.
+ */
 const Rates = Type.Object(
   {
     input: Dollars,
     cachedInput: Type.Optional(Dollars),
     cacheWrites: Type.Optional(Dollars),
+    hourCacheWrites: Type.Optional(Dollars),
     output: Dollars,
   },
   closed,

@@ -40,11 +40,12 @@ function priceOf({ from, usdPerMillion, above = [] }: Period): CallPrice {
   return from === undefined ? { tiers } : { from, tiers };
 }
 
-function ratesOf({ input, cachedInput = input, cacheWrites = input, output }: Rates): typeof free {
+function ratesOf({ input, cachedInput = input, cacheWrites = input, hourCacheWrites, output }: Rates) {
   return {
     input: picoOf(input),
     cachedInput: picoOf(cachedInput),
     cacheWrites: picoOf(cacheWrites),
+    ...(hourCacheWrites !== undefined && { hourCacheWrites: picoOf(hourCacheWrites) }),
     output: picoOf(output),
   };
 }

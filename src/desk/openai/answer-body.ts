@@ -27,7 +27,7 @@ function finishReasonOf({ finishReason, refusedBecause }: Answer): string {
 
 /** The body of a non-streamed answer. */
 export function completionBody({ id, created, model }: AnswerHead, answer: Answer, idOf: IdOfToolCall) {
-  const { text: content, toolCalls, usage, refusedBecause: refused = null } = answer;
+  const { text: content, reasoning, toolCalls, usage, refusedBecause: refused = null } = answer;
   return {
     id,
     object: 'chat.completion',
@@ -41,6 +41,7 @@ export function completionBody({ id, created, model }: AnswerHead, answer: Answe
           content: content === '' && (toolCalls.length > 0 || refused !== null) ? null : content,
           refusal: refused,
           annotations: [],
+          ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
           ...(toolCalls.length === 0
             ? {}
             : {
@@ -61,14 +62,18 @@ export function completionBody({ id, created, model }: AnswerHead, answer: Answe
 
 /** Leaves out what the provider did not report. */
 function usageMember(usage: Usage) {
-  const { inputTokens, outputTokens, cachedTokens, reasoningTokens } = usage;
+  const { inputTokens, outputTokens, cachedTokens, cacheWriteTokens, reasoningTokens } = usage;
   if (inputTokens === undefined || outputTokens === undefined) return {};
+  const ofPrompt = {
+    ...(cachedTokens === undefined ? {} : { cached_tokens: cachedTokens }),
+    ...(cacheWriteTokens === undefined ? {} : { cache_write_tokens: cacheWriteTokens }),
+  };
   return {
     usage: {
       prompt_tokens: inputTokens,
       completion_tokens: outputTokens,
       total_tokens: inputTokens + outputTokens,
-      ...(cachedTokens === undefined ? {} : { prompt_tokens_details: { cached_tokens: cachedTokens } }),
+      ...(Object.keys(ofPrompt).length === 0 ? {} : { prompt_tokens_details: ofPrompt }),
       ...(reasoningTokens === undefined ? {} : { completion_tokens_details: { reasoning_tokens: reasoningTokens } }),
     },
   };
@@ -84,6 +89,9 @@ export function completionChunks({ id, created, model }: AnswerHead, includesUsa
     begin: () => delta({ role: 'assistant', content: '', refusal: null }),
 
     text: (text: string) => delta({ content: text }),
+
+    /** The member that clients read reasoning from; the format itself has none. */
+    reasoning: (text: string) => delta({ reasoning_content: text }),
 
     toolCall({ index, begun, input }: ToolCallPiece): string {
       const begin = begun && { id: idOf(begun), type: 'function' };

@@ -45,7 +45,8 @@ const Message = object(
     tool_calls: { ...listOf(ref('ToolCall'), openaiLimits.tools), description: 'Of an assistant, as they came.' },
     refusal: nullable(text('Of an assistant, as it came.')),
     name: text('Who speaks, or the tool. `anthropic` and `google` do not get it.'),
-    reasoning_content: text('Of an assistant. `anthropic` and `google` do not get it.'),
+    reasoning_content: text('Of an assistant, as it came. `anthropic` and `google` do not get it.'),
+    cache_control: ref('CacheControl'),
     tool_call_id: text('Of a tool: the `id` of the call, as it came.'),
   },
   ['role'],
@@ -53,9 +54,12 @@ const Message = object(
 
 const Part = {
   anyOf: [
-    object({ type: values('text'), text: text() }, ['type', 'text']),
+    object({ type: values('text'), text: text(), cache_control: ref('CacheControl') }, ['type', 'text']),
     object({ type: values('refusal'), refusal: text() }, ['type', 'refusal']),
-    object({ type: values('image_url'), image_url: ref('Image') }, ['type', 'image_url']),
+    object({ type: values('image_url'), image_url: ref('Image'), cache_control: ref('CacheControl') }, [
+      'type',
+      'image_url',
+    ]),
     object({ type: values('input_audio', 'file'), input_audio: freeJson, file: freeJson }, ['type'], {
       description: 'For `openai` and `self_hosted`, with an own key without budgets.',
     }),
@@ -85,6 +89,7 @@ const ChatRequest = object(
     stop: { anyOf: [text(), listOf(text(), openaiLimits.stops)] },
     reasoning_effort: values(...reasoningEfforts),
     n: { type: 'integer', minimum: 1, maximum: 8, description: 'With the shared token and for other providers: 1.' },
+    cache_control: ref('CacheControl'),
     user,
   },
   ['model', 'messages'],
@@ -105,6 +110,7 @@ const Tool = {
           { name: toolName, description: text(), parameters: freeJson, strict: nullable({ type: 'boolean' }) },
           ['name'],
         ),
+        cache_control: ref('CacheControl'),
       },
       ['type', 'function'],
     ),
@@ -125,9 +131,15 @@ const ToolCall = object(
     id: text('May have sealed reasoning of the model. Send it back as it came.'),
     type: values('function'),
     function: object({ name: text(), arguments: text('JSON, as the model wrote it.') }, ['name', 'arguments']),
+    cache_control: ref('CacheControl'),
   },
   ['id', 'type', 'function'],
 );
+
+const CacheControl = {
+  ...nullable(object({ type: values('ephemeral'), ttl: values('5m', '1h') }, ['type'])),
+  description: 'Has `anthropic` cache the request up to here. At most four in a request; with `google`: 400.',
+};
 
 const count = { type: 'integer', minimum: 0 };
 const Usage = object(
@@ -135,7 +147,7 @@ const Usage = object(
     prompt_tokens: count,
     completion_tokens: count,
     total_tokens: count,
-    prompt_tokens_details: object({ cached_tokens: count }),
+    prompt_tokens_details: object({ cached_tokens: count, cache_write_tokens: count }),
     completion_tokens_details: object({ reasoning_tokens: count }),
   },
   ['prompt_tokens', 'completion_tokens', 'total_tokens'],
@@ -159,6 +171,7 @@ const ChatCompletion = object(
               content: nullable(text()),
               refusal: nullable(text('What the model says, or its provider, where it refuses to answer.')),
               annotations: listOf({ type: 'object' }, 0),
+              reasoning_content: text('What the provider shows of the reasoning. Left out: nothing.'),
               tool_calls: listOf(ref('ToolCall')),
             },
             ['role', 'content'],
@@ -322,7 +335,7 @@ export function openaiDocument({ version, address }: { version: string; address:
           events:
             '`data:` with a chunk of the answer each, then `data: [DONE]`. A stream that fails ends with `data: {"error": …}` and a cut connection.',
           leftOut:
-            'What the call was made without: the types of hosted tools, each once; `strict` where a tool has it and the model does not.',
+            'What the call was made without: the types of hosted tools, each once; `strict` where a tool or the format has it and the model does not.',
         }),
       },
       '/responses': {
@@ -361,6 +374,7 @@ export function openaiDocument({ version, address }: { version: string; address:
         ),
         Tool,
         ToolCall,
+        CacheControl,
         ResponseFormat,
         ChatCompletion,
         Usage,

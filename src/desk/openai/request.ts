@@ -1,6 +1,14 @@
 import { AnnalsError } from '../../core/errors.ts';
-import { type JsonFormat, type Message, type ModelCall, reasoningEfforts, type Tool } from '../../providers/port.ts';
+import {
+  type JsonFormat,
+  type Message,
+  type ModelCall,
+  type ProviderName,
+  reasoningEfforts,
+  type Tool,
+} from '../../providers/port.ts';
 import { Members, refused } from '../formats/members.ts';
+import { CacheControls } from './cache-control.ts';
 import { openaiLimits } from './limits.ts';
 import { isEmpty, isToolName, messagesOf, type OpenToolCall } from './messages.ts';
 
@@ -11,6 +19,8 @@ export interface ChatRequest {
   readonly stream: boolean;
   /** Whether a stream includes its usage. */
   readonly includesUsage: boolean;
+  /** Whether it has its vendor cache for an hour. */
+  readonly mayCacheForHour: boolean;
   readonly call: Pick<
     ModelCall,
     | 'messages'
@@ -22,6 +32,8 @@ export interface ChatRequest {
     | 'temperature'
     | 'topP'
     | 'stop'
+    | 'showsReasoning'
+    | 'cache'
   > & { readonly maxTokens: number | undefined };
 }
 
@@ -41,6 +53,7 @@ const taken = [
   'stream_options',
   'reasoning_effort',
   'user',
+  'cache_control',
 ];
 
 const any = () => true;
@@ -68,12 +81,19 @@ const ignored: Readonly<Record<string, (value: unknown) => boolean>> = {
 /** A body below this cannot contain too much text: re-encoding takes at most six bytes per character. */
 const maxShortBody = openaiLimits.textBytes / 6;
 
-/** Parses a request of so many characters. Throws validation_violation naming the member, and payload_too_large. */
-export function readChatRequest(body: unknown, characters: number, openToolCall: OpenToolCall): ChatRequest {
+/**
+ * Parses a request of so many characters for a provider. Throws validation_violation naming the member, and
+ * payload_too_large.
+ */
+export function readChatRequest(
+  body: unknown,
+  { characters, provider, openToolCall }: { characters: number; provider: ProviderName; openToolCall: OpenToolCall },
+): ChatRequest {
   const members = new Members(body, '');
   members.refuseOthers(taken, ignored);
+  const caches = new CacheControls(provider);
   const tools = (members.list('tools', openaiLimits.tools) ?? []).map((tool, index) =>
-    toolOf(new Members(tool, members.at(`tools.${index}`))),
+    toolOf(new Members(tool, members.at(`tools.${index}`)), caches),
   );
   const streamOptions = members.object('stream_options');
   streamOptions?.refuseOthers(['include_usage'], { include_obfuscation: (value) => value === false });
@@ -81,13 +101,15 @@ export function readChatRequest(body: unknown, characters: number, openToolCall:
   if (streamOptions !== undefined && !stream) throw refused('stream_options', 'is only for streams');
   const user = members.name('user', openaiLimits.userCharacters);
   const maxTokens = members.whole('max_completion_tokens', 1_000_000) ?? members.whole('max_tokens', 1_000_000);
-  const messages = messagesOf(members, openToolCall);
+  const messages = messagesOf(members, { openToolCall, caches });
+  const cache = caches.of(members);
   if (characters > maxShortBody) refuseLongText({ messages, tools });
   return {
     model: members.neededText('model'),
     user,
     stream,
     includesUsage: streamOptions?.flag('include_usage') ?? false,
+    mayCacheForHour: caches.hasHour,
     call: {
       messages,
       tools,
@@ -99,16 +121,18 @@ export function readChatRequest(body: unknown, characters: number, openToolCall:
       temperature: members.number('temperature', 0, 2),
       topP: members.number('top_p', 0, 1),
       stop: stopOf(members),
+      showsReasoning: true,
+      cache,
     },
   };
 }
 
-function toolOf(tool: Members): Tool {
+function toolOf(tool: Members, caches: CacheControls): Tool {
   tool.one('type', ['function']);
-  tool.refuseOthers(['type', 'function']);
+  tool.refuseOthers(['type', 'function', 'cache_control']);
   const described = tool.object('function');
   if (described === undefined) throw refused(tool.at('function'), 'is required');
-  described.refuseOthers(['name', 'description', 'parameters', 'strict']);
+  described.refuseOthers(['name', 'description', 'parameters', 'strict', 'cache_control']);
   const name = described.neededText('name');
   if (!isToolName(name)) throw refused(described.at('name'), 'must match ^[a-zA-Z0-9_-]{1,64}$');
   return {
@@ -116,6 +140,8 @@ function toolOf(tool: Members): Tool {
     description: described.text('description'),
     inputSchema: described.object('parameters')?.plain() ?? { type: 'object', properties: {} },
     strict: described.flag('strict'),
+    // Clients write it in either place.
+    cache: caches.of(tool) ?? caches.of(described),
   };
 }
 

@@ -118,6 +118,7 @@ function stream({ request: { includesUsage }, head, idOf, answer }: PreparedCall
         void write(chunks.begin());
       },
       onText: (text) => write(chunks.text(text)),
+      onReasoning: (text) => write(chunks.reasoning(text)),
       onToolCall: (piece) => write(chunks.toolCall(piece)),
     });
     return `${hasBegun ? '' : chunks.begin()}${chunks.end(answered)}`;

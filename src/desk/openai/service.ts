@@ -5,6 +5,7 @@ import type { JsonNode } from '../../core/json/tape.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import { type Answer, type LanguageModels, type ProviderName, providerNames } from '../../providers/port.ts';
 import type { CallProgress, CallRequest, ProviderCaller } from '../../providers/provider-caller.ts';
+import { type Keyword, unenforcedKeyword } from '../../providers/strict-schemas.ts';
 import { endUserOf } from '../end-user.ts';
 import { betasOf } from '../formats/betas.ts';
 import { errorOfAnswer } from '../formats/call-errors.ts';
@@ -40,7 +41,9 @@ export interface PreparedCall {
   /** Members that the model does not support and that are left out of the call. */
   readonly leftOut: readonly string[];
   /** Rejects with the error for the client. */
-  answer(progress: CallProgress & Pick<CallRequest, 'signal' | 'onToolCall' | 'drains'>): Promise<Answer>;
+  answer(
+    progress: CallProgress & Pick<CallRequest, 'signal' | 'onReasoning' | 'onToolCall' | 'drains'>,
+  ): Promise<Answer>;
 }
 
 /** A request as it came. */
@@ -101,6 +104,7 @@ export function createOpenai(options: OpenaiOptions): Openai {
     const unsupported = await languageModels.unsupported({ ...settings, ...named });
     const needed = unsupported.find((setting) => !optional.has(setting));
     if (needed !== undefined) throw refused(memberOfSetting[needed] ?? needed, 'is not taken by this model');
+    if (!unsupported.includes('strict')) refuseUnenforced(named, call);
     return [...new Set(unsupported)];
   }
 
@@ -110,7 +114,9 @@ export function createOpenai(options: OpenaiOptions): Openai {
   ): Promise<PreparedCall> {
     const { tenant, clientId, makerId } = of;
     const { provider, model } = named;
-    const request = readChatRequest(sent.body, sent.bodyText.length, toolCallOpener(sealer, { tenant, provider }));
+    const openToolCall = toolCallOpener(sealer, { tenant, provider });
+    const request = readChatRequest(sent.body, { characters: sent.bodyText.length, provider, openToolCall });
+    const { mayCacheForHour } = request;
     const leftOut = await leftOutFor(named, request);
     const user = endUserOf(of, { header: of.header, body: request.user });
     const origin = { operation: 'openai', clientId, makerId, ...user } as const;
@@ -120,9 +126,10 @@ export function createOpenai(options: OpenaiOptions): Openai {
       head: { id: `chatcmpl-${randomUUID()}`, created: Math.floor(now() / 1_000), model: `${provider}/${model}` },
       leftOut,
       idOf: (call) => sealToolCallId(sealer, { tenant, provider }, call),
-      async answer({ signal, onToolCall, drains, ...progress }) {
+      async answer({ signal, onReasoning, onToolCall, drains, ...progress }) {
         try {
-          const call = { ...request.call, tenant, origin, own, signal, onToolCall, drains };
+          const target = { tenant, origin, own, mayCacheForHour };
+          const call = { ...request.call, ...target, signal, onReasoning, onToolCall, drains };
           return await caller.call(call, progress);
         } catch (error) {
           throw errorOfAnswer(error, key?.item);
@@ -174,6 +181,26 @@ export function createOpenai(options: OpenaiOptions): Openai {
       return listedModel(named);
     },
   };
+}
+
+/** Refuses keywords in strict schemas that the provider does not enforce. */
+function refuseUnenforced(
+  { provider }: NamedModel,
+  { tools = [], responseFormat }: Pick<ChatRequest['call'], 'tools' | 'responseFormat'>,
+): void {
+  for (const [index, { strict, inputSchema }] of tools.entries()) {
+    if (strict !== true) continue;
+    refuseKeyword(`tools.${index}.function.parameters`, unenforcedKeyword(provider, 'tools', inputSchema));
+  }
+  if (responseFormat?.strict === true && responseFormat.schema !== undefined) {
+    refuseKeyword('response_format.json_schema.schema', unenforcedKeyword(provider, 'format', responseFormat.schema));
+  }
+}
+
+function refuseKeyword(place: string, found: Keyword | undefined): void {
+  if (found === undefined) return;
+  const field = [place, ...found.path, found.name].join('.').slice(0, 500).toWellFormed();
+  throw refused(field, 'is not enforced by this provider with this value: leave it out, or leave out strict');
 }
 
 /** Betas that keep something at the vendor, or fetch or run it there. */

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { converse, toolLimits } from '../../../src/desk/agents/conversation.ts';
 import type { ModelPrompt } from '../../../src/desk/agents/model-caller.ts';
 import type { AskHistory } from '../../../src/desk/agents/ports.ts';
+import { textsOf } from '../../../src/providers/adapter.ts';
 import { maxResultBytes } from '../../../src/query/model-tool.ts';
 
 const call = { name: 'change-history', input: '{"q":"entity:order"}' };
@@ -50,7 +51,7 @@ async function resultsOf(calls: number, askHistory: AskHistory, contextTokens = 
     },
   );
   return (rounds.at(-1) ?? []).flatMap((message) =>
-    message.role === 'tool' ? message.results.flatMap(({ output }) => output) : [],
+    message.role === 'tool' ? message.results.flatMap(({ output }) => textsOf(output)) : [],
   );
 }
 

@@ -30,14 +30,16 @@ interface Tokens {
   input: number;
   cached?: number;
   written?: number;
+  hour?: number;
   output: number;
 }
 
 /** Pico-dollars, as the record of such a call has them; undefined if unknown. */
 function costsOf(calls: readonly { price: CallPrice | undefined; tokens: Tokens }[]): (bigint | undefined)[] {
-  return calls.map(({ price, tokens: { input, cached, written, output } }) =>
-    costOfCall(price, { inputTokens: input, cachedTokens: cached, cacheWriteTokens: written, outputTokens: output }),
-  );
+  return calls.map(({ price, tokens: { input, cached, written, hour, output } }) => {
+    const writes = { cacheWriteTokens: written, hourCacheWriteTokens: hour };
+    return costOfCall(price, { inputTokens: input, cachedTokens: cached, ...writes, outputTokens: output });
+  });
 }
 
 test('each model costs what the table itself says, to the last pico-dollar', async () => {
@@ -49,25 +51,27 @@ test('each model costs what the table itself says, to the last pico-dollar', asy
     uncached: counts(),
     cached: counts(),
     written: counts(),
+    hour: counts(),
     output: counts(),
     // Before its first price the table tells what its first price was.
     at: moments(),
   });
   const calls = fc.sample(call, 1_000).filter(({ model, at }) => at >= model.since);
-  const theirs = calls.map(({ model, uncached, cached, written, output, at }) => {
+  const theirs = calls.map(({ model, uncached, cached, written, hour, output, at }) => {
     const usage = {
-      input_tokens: uncached + cached + written,
+      input_tokens: uncached + cached + written + hour,
       cache_read_tokens: cached,
-      cache_write_tokens: written,
+      cache_write_tokens: written + hour,
+      cache_write_1h_tokens: hour,
       output_tokens: output,
     };
     const price = calcPrice(usage, model.model, { providerId: model.provider, timestamp: new Date(at) });
     return BigInt(Math.round((price?.total_price ?? Number.NaN) * 1e12));
   });
   const ours = costsOf(
-    calls.map(({ model, uncached, cached, written, output, at }) => ({
+    calls.map(({ model, uncached, cached, written, hour, output, at }) => ({
       price: find(model, at),
-      tokens: { input: uncached + cached + written, cached, written, output },
+      tokens: { input: uncached + cached + written + hour, cached, written: written + hour, hour, output },
     })),
   );
   expect(calls.length).toBeGreaterThan(500);
@@ -84,7 +88,7 @@ test('a price applies from its first day on, and a call above a tier costs its p
           { from: '2026-01-01', usdPerMillion: { input: '1', output: '2' } },
           {
             from: '2026-02-01',
-            usdPerMillion: { input: '0.000001', cachedInput: '0', cacheWrites: '3', output: '2' },
+            usdPerMillion: { input: '0.000001', cachedInput: '0', cacheWrites: '3', hourCacheWrites: '5', output: '2' },
             above: [{ inputTokens: 100, usdPerMillion: { input: '10', output: '20.5' } }],
           },
         ],
@@ -100,11 +104,13 @@ test('a price applies from its first day on, and a call above a tier costs its p
     { price: january, tokens: { input: 1, output: 1 } },
     { price, tokens: { input: 100, output: 0 } },
     { price, tokens: { input: 100, cached: 60, written: 30, output: 1 } },
+    { price, tokens: { input: 100, cached: 60, written: 30, hour: 20, output: 1 } },
+    { price: january, tokens: { input: 100, written: 30, hour: 20, output: 0 } },
     { price, tokens: { input: 101, cached: 60, output: 1 } },
     { price, tokens: { input: 0, output: 0 } },
     { price: undefined, tokens: { input: 1, output: 1 } },
   ]);
-  expect(costs).toEqual([3_000_000n, 100n, 92_000_010n, 1_030_500_000n, 0n, undefined]);
+  expect(costs).toEqual([3_000_000n, 100n, 92_000_010n, 132_000_010n, 100_000_000n, 1_030_500_000n, 0n, undefined]);
 });
 
 test('a file adds models and replaces those of the table; a self-hosted model is free unless it says otherwise', async () => {

@@ -282,7 +282,7 @@ test.each(['openai', 'anthropic', 'google'] as const)(
       const [call] = choice?.message.tool_calls ?? [];
       if (call?.type !== 'function' || choice === undefined) throw new Error('no call');
       expect(call.function).toMatchObject({ name: 'weather', arguments: '{"city":"Łódź"}' });
-      expect(JSON.stringify(first)).not.toMatch(/signed-by-vendor|The city is far/);
+      expect(JSON.stringify(first)).not.toContain('signed-by-vendor');
 
       openai.vendor.behave({ kind: 'answer', text: 'Rain.' });
       const second = await client.chat.completions.create({

@@ -48,7 +48,9 @@ function argumentsOf({ choices: [choice] }: OpenAI.ChatCompletion): string[] {
 }
 
 describe('arguments of tools', () => {
-  const args = '{"id":9007199254740993,"price":1.10,"big":1e400,"2":{"b":-0,"a":[0.0]},"1":"\\u00e9 1.10 \\"é\\""}';
+  const args =
+    '{"id":9007199254740993,"price":1.10,"sum":12345678901234567890.10,"one":1.0,"big":1e400,"2":{"b":-0,"a":[0.0]},' +
+    '"1":"\\u00e9 1.10 \\"é\\"","twice":1,"twice":2.0}';
 
   const whole: Record<(typeof translated)[number], string> = {
     anthropic: `{"content":[{"type":"tool_use","id":"c1","name":"pay","input": ${args}}],"stop_reason":"tool_use"}`,
@@ -348,5 +350,187 @@ describe('a refusal is one for the client', () => {
   test.each(translated)('and goes back to %s as what the model said', async (provider) => {
     await ask(provider, [user, { role: 'assistant', content: null, refusal: 'I cannot.' }, user]);
     expect(openai.vendor.requests.at(-1)?.text).toBe('HelloI cannot.Hello');
+  });
+});
+
+describe('reasoning that the vendor shows', () => {
+  const event = (data: object) => `data: ${JSON.stringify(data)}\n\n`;
+  const thought = 'The city is far.';
+  const vendors = {
+    anthropic: {
+      whole: {
+        content: [
+          { type: 'thinking', thinking: 'The city ', signature: 'signed' },
+          { type: 'redacted_thinking', data: 'hidden' },
+          { type: 'thinking', thinking: 'is far.', signature: 'signed' },
+          { type: 'text', text: 'Rain.' },
+        ],
+        stop_reason: 'end_turn',
+      },
+      events: [
+        { type: 'message_start', message: {} },
+        { type: 'content_block_start', index: 0, content_block: { type: 'thinking', thinking: '', signature: '' } },
+        { type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: 'The city ' } },
+        { type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: 'is far.' } },
+        { type: 'content_block_delta', index: 0, delta: { type: 'signature_delta', signature: 'signed' } },
+        { type: 'content_block_stop', index: 0 },
+        { type: 'content_block_start', index: 1, content_block: { type: 'text', text: '' } },
+        { type: 'content_block_delta', index: 1, delta: { type: 'text_delta', text: 'Rain.' } },
+        { type: 'content_block_stop', index: 1 },
+        { type: 'message_delta', delta: { stop_reason: 'end_turn' } },
+        { type: 'message_stop' },
+      ],
+    },
+    google: {
+      whole: {
+        candidates: [
+          { content: { parts: [{ text: thought, thought: true }, { text: 'Rain.' }] }, finishReason: 'STOP' },
+        ],
+      },
+      events: [
+        { candidates: [{ content: { parts: [{ text: 'The city ', thought: true }] } }] },
+        { candidates: [{ content: { parts: [{ text: 'is far.', thought: true }] } }] },
+        { candidates: [{ content: { parts: [{ text: 'Rain.' }] }, finishReason: 'STOP' }] },
+      ],
+    },
+  };
+
+  test.each(translated)('is reasoning_content, before the text: %s', async (provider) => {
+    const { whole, events } = vendors[provider];
+    answerJson(JSON.stringify(whole));
+    const [choice] = (await ask(provider)).choices;
+    expect(choice?.message).toMatchObject({ content: 'Rain.', reasoning_content: thought });
+    expect(JSON.stringify(choice)).not.toMatch(/signed|hidden/);
+    openai.vendor.behave({ kind: 'events', events: events.map(event) });
+    const stream = await client.chat.completions.create({
+      model: `${provider}/some-model`,
+      messages: [user],
+      stream: true,
+    });
+    const deltas = (await Array.fromAsync(stream)).flatMap(({ choices }) => choices.map(({ delta }) => delta));
+    const texts = deltas.map((delta) =>
+      'reasoning_content' in delta ? `(${delta.reasoning_content})` : delta.content,
+    );
+    expect(texts.filter((text) => text)).toEqual(['(The city )', '(is far.)', 'Rain.']);
+    openai.vendor.behave({ kind: 'answer' });
+    await ask(provider, [user, { role: 'assistant', content: 'Rain.', reasoning_content: thought } as never, user]);
+    expect(openai.vendor.requests.at(-1)?.bodyText).not.toContain(thought);
+  });
+
+  test('is left out where there is none, and asked for with an effort', async () => {
+    for (const provider of translated)
+      expect((await ask(provider)).choices[0]?.message).not.toHaveProperty('reasoning_content');
+    const thinking = async (effort: 'low' | 'none') => {
+      const model = 'google/gemini-2.5-flash';
+      await client.chat.completions.create({ model, messages: [user], reasoning_effort: effort });
+      return JSON.parse(openai.vendor.requests.at(-1)?.bodyText ?? '').generationConfig.thinkingConfig;
+    };
+    expect(await thinking('low')).toMatchObject({ includeThoughts: true });
+    expect(await thinking('none')).not.toHaveProperty('includeThoughts');
+  });
+});
+
+test.each(translated)('figures that %s does not report are left out', async (provider) => {
+  const ending = {
+    anthropic: (usage: object) => ({ content: [{ type: 'text', text: 'Hm' }], stop_reason: 'end_turn', usage }),
+    google: (usageMetadata: object) => ({
+      candidates: [{ content: { parts: [{ text: 'Hm' }] }, finishReason: 'STOP' }],
+      usageMetadata,
+    }),
+  }[provider];
+  const both = { input_tokens: 7, output_tokens: 3, promptTokenCount: 7, candidatesTokenCount: 3 };
+  const usages: [object, object | undefined][] = [
+    [both, { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 }],
+    [{ input_tokens: 7, promptTokenCount: 7 }, undefined],
+    [{}, undefined],
+  ];
+  for (const [reported, usage] of usages) {
+    answerJson(JSON.stringify(ending(reported)));
+    expect((await ask(provider)).usage).toEqual(usage);
+  }
+});
+
+describe('a strict schema', () => {
+  const inner = (keywords: object) => ({
+    type: 'object',
+    properties: { price: keywords },
+    required: ['price'],
+    additionalProperties: false,
+  });
+  const strictAsk = (model: string, schema: object, { kind, strict = true }: { kind: string; strict?: boolean }) =>
+    client.chat.completions.create({
+      model,
+      messages: [user],
+      ...(kind === 'tools'
+        ? { tools: [{ type: 'function', function: { name: 'pay', parameters: schema, strict } }] }
+        : { response_format: { type: 'json_schema', json_schema: { name: 'sum', schema, strict } } }),
+    } as never);
+  const claude = 'anthropic/claude-sonnet-4-5';
+  const gemini = 'google/gemini-2.5-flash';
+  const places = { tools: 'tools.0.function.parameters', format: 'response_format.json_schema.schema' };
+
+  test.each<readonly [string, keyof typeof places, string, object]>([
+    ...['minimum', 'maximum', 'exclusiveMinimum', 'multipleOf'].map(
+      (name) => [claude, 'tools', name, { type: 'number', [name]: 1 }] as const,
+    ),
+    ...['minLength', 'maxLength'].map((name) => [claude, 'tools', name, { type: 'string', [name]: 1 }] as const),
+    [claude, 'tools', 'minItems', { type: 'array', items: { type: 'string' }, minItems: 2 }],
+    [claude, 'tools', 'maxItems', { type: 'array', items: { type: 'string' }, maxItems: 2 }],
+    [claude, 'tools', 'oneOf', { oneOf: [{ type: 'string' }] }],
+    [claude, 'tools', 'format', { type: 'string', format: 'color' }],
+    [claude, 'tools', '$ref', { $ref: 'https://example.com/schema' }],
+    [claude, 'tools', 'additionalProperties', { type: 'object', additionalProperties: true }],
+    [claude, 'format', 'minimum', { type: 'number', minimum: 1 }],
+    [claude, 'format', 'pattern', { type: 'string', pattern: '^a' }],
+    [claude, 'format', 'minItems', { type: 'array', items: { type: 'string' }, minItems: 1 }],
+    ...(['tools', 'format'] as const).flatMap((kind) => [
+      [gemini, kind, 'pattern', { type: 'string', pattern: '^a' }] as const,
+      [gemini, kind, 'maxLength', { type: 'string', maxLength: 7 }] as const,
+      [gemini, kind, 'oneOf', { oneOf: [{ type: 'string' }] }] as const,
+      [gemini, kind, 'allOf', { allOf: [{ type: 'string' }] }] as const,
+      [gemini, kind, 'format', { type: 'string', format: 'uuid' }] as const,
+    ]),
+  ])('of %s, in %s: 400 names %s, and without strict it goes', async (model, kind, name, keywords) => {
+    const param = `${places[kind]}.properties.price.${name}`;
+    const error = await errorOf(strictAsk(model, inner(keywords), { kind }));
+    expect(error).toMatchObject({ status: 400, param });
+    expect(openai.vendor.requests).toEqual([]);
+    await strictAsk(model, inner(keywords), { kind, strict: false });
+    expect(openai.vendor.requests).toHaveLength(1);
+  });
+
+  const withinRules = inner({
+    anyOf: [
+      { type: 'array', items: { type: 'string', enum: ['a', 'b'], description: 'One.' } },
+      { type: 'string', format: 'date-time' },
+      { $ref: '#/$defs/sum' },
+      { type: 'null' },
+    ],
+  });
+
+  test.each([claude, gemini])('of %s goes with what the vendor enforces', async (model) => {
+    const schema = { ...withinRules, $defs: { sum: inner({ const: 'x' }) } };
+    for (const kind of ['tools', 'format']) {
+      await strictAsk(model, schema, { kind });
+      expect(openai.vendor.requests.at(-1)?.bodyText).toMatch(/"(?:const":"x"|enum":\["x"\])/);
+    }
+    const bounded: Record<string, object> = {
+      [claude]: { type: 'array', items: { type: 'string', pattern: '^a' }, minItems: 1 },
+      [gemini]: { type: 'array', items: { type: 'number', minimum: 1, maximum: 2 }, minItems: 2, maxItems: 3 },
+    };
+    await strictAsk(model, inner(bounded[model] ?? {}), { kind: 'tools' });
+    expect(openai.vendor.requests.at(-1)?.bodyText).toContain('"minItems"');
+  });
+
+  test('for an answer, where the model enforces none, is left out, and the answer says so', async () => {
+    const headerOf = async (model: string, strict: boolean) => {
+      const pending = strictAsk(model, inner({ type: 'string' }), { kind: 'format', strict });
+      return (await (pending as unknown as { asResponse(): Promise<Response> }).asResponse()).headers.get(
+        'annals-left-out',
+      );
+    };
+    expect(await headerOf('anthropic/some-model', true)).toBe('strict');
+    expect(await headerOf('anthropic/some-model', false)).toBeNull();
+    for (const model of [claude, gemini]) expect(await headerOf(model, true)).toBeNull();
   });
 });
