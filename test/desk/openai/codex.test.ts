@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -8,7 +9,9 @@ import { memberOf } from '../../../src/providers/members.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { startOpenai } from './openai-server.ts';
 
-const program = process.env.CODEX_PATH;
+/** Installed by `bench/openai-fidelity`, or elsewhere. */
+const installed = join(import.meta.dirname, '../../../bench/openai-fidelity/clients/node_modules/.bin/codex');
+const program = process.env.CODEX_PATH ?? (existsSync(installed) ? installed : undefined);
 
 test.skipIf(program === undefined)(
   'Codex changes a file by two turns of /responses',
