@@ -18,6 +18,7 @@ import { deliveryUpkeep } from './delivery/dispatch/upkeep.ts';
 import { subscriptionRoutes } from './delivery/subscriptions/routes.ts';
 import { EmailTarget, HttpTarget, S3Target, SplunkTarget, WebhookTarget } from './delivery/targets/schemas.ts';
 import { agenticRoutes, agentUpkeep } from './desk/agents/routes.ts';
+import { anthropicRoutes } from './desk/anthropic/routes.ts';
 import { budgetRoutes, budgetUpkeep } from './desk/budgets/routes.ts';
 import { callRoutes, callUpkeep, readAfterCalls } from './desk/calls/routes.ts';
 import { completionRoutes, completionUpkeep } from './desk/completions/routes.ts';
@@ -65,6 +66,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
   const {
     administration,
     agents,
+    anthropic,
     authorizationServer,
     budgetAlerts,
     budgets,
@@ -132,12 +134,13 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
   await app.register(customEntitiesUpkeep, { db });
   await app.register(modelRoutes, { models });
   await app.register(completionRoutes, completions);
-  await app.register(openaiRoutes, {
-    openai,
+  const ofFormats = {
     idempotency: completions.idempotency,
     version: productVersion(),
     address: config.baseUrl ?? '',
-  });
+  };
+  await app.register(openaiRoutes, { openai, ...ofFormats });
+  await app.register(anthropicRoutes, { anthropic, ...ofFormats });
   await app.register(completionUpkeep, { ...completions, findTenants });
   await app.register(agenticRoutes, { agents, paginator });
   await app.register(agentUpkeep, { agents, findTenants });

@@ -4,6 +4,7 @@ import type { ScopesNow } from '../desk/agents/ports.ts';
 import { runQueuedChat } from '../desk/agents/queued-chat.ts';
 import { type Agents, createAgents } from '../desk/agents/service.ts';
 import { waitsForSession } from '../desk/agents/turn-store.ts';
+import { type Anthropic, createAnthropic } from '../desk/anthropic/service.ts';
 import { type BudgetAlerts, createBudgetAlerts } from '../desk/budgets/alerts.ts';
 import { type Budgets, createBudgets } from '../desk/budgets/service.ts';
 import { type Completions, type CompletionTimes, createCompletions } from '../desk/completions/service.ts';
@@ -32,6 +33,7 @@ export interface DeskServices {
   languageModels: LanguageModels;
   completions: Completions;
   openai: Openai;
+  anthropic: Anthropic;
   agents: Agents;
   budgets: Budgets;
   budgetAlerts: BudgetAlerts;
@@ -106,17 +108,21 @@ export async function createDesk(
   const budgets = createBudgets({ db, documents, now, keyCachesExpired });
   const budgetAlerts = createBudgetAlerts({ db, queueMail: mail.queueMail, notificationEmail, now });
   const models = await readModels(config.modelsFile);
-  const openai = createOpenai({
-    sealer,
+  const ofFormats = {
     caller: completions.caller,
     logger,
-    languageModels,
     catalogue: models,
-    keysOf: (tenant) => configuration.readProviderKeys(tenant),
+    keysOf: (tenant: string) => configuration.readProviderKeys(tenant),
+  };
+  const openai = createOpenai({
+    ...ofFormats,
+    sealer,
+    languageModels,
     sharedModel: config.sharedProviderToken === undefined ? undefined : config.completionModel,
     now,
   });
-  return { models, languageModels, completions, openai, agents, budgets, budgetAlerts, jobs, mail };
+  const anthropic = createAnthropic(ofFormats);
+  return { models, languageModels, completions, openai, anthropic, agents, budgets, budgetAlerts, jobs, mail };
 }
 
 /**

@@ -106,6 +106,8 @@ declare module 'fastify' {
     appliesRestriction?: true;
     /** The route accepts keys as well as access tokens, for programs that cannot renew tokens. */
     takesKeys?: true;
+    /** The route accepts the credential in the header `x-api-key` too, which clients of its protocol send. */
+    takesApiKeyHeader?: true;
     /** The route accepts access tokens of grants as well, which programs with a person behind them have. */
     takesGrants?: true;
     /** The route accepts only viewer tokens. */

@@ -62,9 +62,9 @@ export function answerErrors(app: HttpServer): void {
 /** The bodies of errors, for a protocol with its own. */
 interface ErrorBodies {
   /** Of 401. */
-  fault(fault: AccessTokenFault): unknown;
+  fault(fault: AccessTokenFault, request: FastifyRequest): unknown;
   /** Of any other error. */
-  message(error: AnnalsError): unknown;
+  message(error: AnnalsError, request: FastifyRequest): unknown;
   /** The `WWW-Authenticate` header of 401; default: `Bearer`. */
   challenge?(request: FastifyRequest): string;
 }
@@ -82,7 +82,7 @@ function answerError(error: unknown, request: FastifyRequest, reply: FastifyRepl
   if (reply.getHeader('cache-control') !== 'no-store') reply.removeHeader('cache-control');
   if (error instanceof AccessTokenFault) {
     const challenge = bodies.challenge?.(request) ?? 'Bearer';
-    return reply.code(401).header('www-authenticate', challenge).send(bodies.fault(error));
+    return reply.code(401).header('www-authenticate', challenge).send(bodies.fault(error, request));
   }
   const answer =
     error instanceof AnnalsError ? error : (frameworkError(error, request) ?? internalError(error, request));
@@ -93,7 +93,7 @@ function answerError(error: unknown, request: FastifyRequest, reply: FastifyRepl
       request.log.warn({ err: error }, 'request failed');
     else request.log.error({ err: error }, 'request failed');
   }
-  return reply.code(answer.status).headers(answer.headers).send(bodies.message(answer));
+  return reply.code(answer.status).headers(answer.headers).send(bodies.message(answer, request));
 }
 
 /** `Retry-After` in seconds while the database is away. */

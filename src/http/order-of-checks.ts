@@ -52,8 +52,9 @@ export function checkInOrder(
     if (verifyBasic !== undefined && authorization !== undefined && /^Basic /i.test(authorization)) {
       return verifyBasic(authorization, request.ip);
     }
-    const token = bearerToken(authorization);
-    const { takesKeys, takesGrants } = request.routeOptions.config;
+    const { takesKeys, takesGrants, takesApiKeyHeader } = request.routeOptions.config;
+    const apiKey = takesApiKeyHeader === true ? request.headers['x-api-key']?.toString() : undefined;
+    const token = authorization === undefined && apiKey !== undefined ? apiKey : bearerToken(authorization);
     const { tenant } = request.params as { tenant: string };
     if (verifyGrant !== undefined && takesGrants === true && token.startsWith('annals_at_')) {
       return verifyGrant(tenant, token, request.ip);

@@ -50,7 +50,7 @@ const statuses: Readonly<Record<string, number>> = {
   RESOURCE_EXHAUSTED: 429,
   insufficient_quota: 429,
 };
-const defaultStatus = 500;
+export const defaultStatus = 500;
 
 /** The error that an answer or an event reports; undefined without one. */
 export function errorIn(value: unknown): ReadResult | undefined {
@@ -63,6 +63,12 @@ export function errorIn(value: unknown): ReadResult | undefined {
     if (status !== undefined) return { is: 'error', status };
   }
   return { is: 'error', status: defaultStatus };
+}
+
+/** The status of the error that an answer or an event reports; undefined without one. */
+export function errorStatus(value: unknown): number | undefined {
+  const error = errorIn(value);
+  return error?.is === 'error' ? error.status : undefined;
 }
 
 function statusOf(value: unknown): number | undefined {

@@ -33,7 +33,7 @@ export function costOfCall(price: CallPrice | undefined, usage: Usage): bigint |
 }
 
 /** The operations that call models. */
-export const callOperations = ['completion', 'chat', 'openai'] as const;
+export const callOperations = ['completion', 'chat', 'openai', 'anthropic'] as const;
 
 /** The caller of a model, and the operation. */
 export interface CallOrigin {

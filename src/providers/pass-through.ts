@@ -1,20 +1,20 @@
-import { errorIn, listOf } from './answer-reader.ts';
+import { defaultStatus, errorStatus, listOf } from './answer-reader.ts';
 import { figure, memberOf } from './members.ts';
 import { ModelRequest } from './model-request.ts';
 import { openai } from './openai.ts';
 import { finishReasonOf } from './openai-answers.ts';
 import { PassedAnswer, type PassedEnds, type PassedFormat } from './passed-answer.ts';
+import { countTokens, messages } from './passed-messages.ts';
 import type { Answer, ModelCall, PassedOperation, PassThroughRequest } from './port.ts';
 import type { Transport } from './transport.ts';
 
-const defaultStatus = 500;
-
-function errorStatus(value: unknown): number | undefined {
-  const error = errorIn(value);
-  return error?.is === 'error' ? error.status : undefined;
+/** A server may have no key. */
+function requiredHeaders(apiKey: string): Record<string, string> {
+  return apiKey === '' ? {} : { authorization: `Bearer ${apiKey}` };
 }
 
 const chat: PassedFormat = {
+  requiredHeaders,
   isAnswer: (answer) => Array.isArray(memberOf(answer, 'choices')),
   statusOfError: (value) => (listOf(memberOf(value, 'choices')).length === 0 ? errorStatus(value) : undefined),
   isEvent: (event) => Array.isArray(memberOf(event, 'choices')),
@@ -65,6 +65,7 @@ function hasContent(value: unknown): boolean {
 }
 
 const responses: PassedFormat = {
+  requiredHeaders,
   isAnswer: (answer) => Array.isArray(memberOf(answer, 'output')),
   statusOfError(value) {
     const type = memberOf(value, 'type');
@@ -106,7 +107,12 @@ class ResponseEnd implements PassedEnds {
   }
 }
 
-const formats: Readonly<Record<PassedOperation, PassedFormat>> = { 'chat/completions': chat, responses };
+const formats: Readonly<Record<PassedOperation, PassedFormat>> = {
+  'chat/completions': chat,
+  responses,
+  messages,
+  'messages/count_tokens': countTokens,
+};
 
 /**
  * Sends a request in the vendor's own format, and passes its answer on as it was sent. Reads only its end and its
@@ -118,19 +124,19 @@ export async function passThrough(
   { url, transport }: { url: string; transport: Transport },
 ): Promise<Answer> {
   const { apiKey, provider, maxTokens } = call;
-  const { operation, onText } = passed;
+  const { operation, onText, query = '' } = passed;
   const format = formats[operation];
   const isServerOfTenant = provider === 'self_hosted';
   const answer = new PassedAnswer({ format, apiKey, isServerOfTenant, hidesUsage: passed.hidesUsage });
   const streaming = onText !== undefined;
   const request = new ModelRequest(call, { adapter: format, transport, streaming, reader: { passes: answer } });
   return await request.run(async () => {
-    const response = await request.fetch(`${url}/${operation}`, {
+    const response = await request.fetch(`${url}/${operation}${query}`, {
       headers: {
         'content-type': 'application/json',
         accept: streaming ? 'text/event-stream' : 'application/json',
+        ...format.requiredHeaders(apiKey),
         ...passed.headers,
-        ...(apiKey === '' ? {} : { authorization: `Bearer ${apiKey}` }),
       },
       body: passed.bytes(maxTokens),
       signal: request.signal,

@@ -11,6 +11,8 @@ import type { Answer, VendorError, VendorHeaders } from './port.ts';
 
 /** What Annals reads of a format whose answers it passes on. */
 export interface PassedFormat extends Pick<Adapter, 'usageIn' | 'usageOf' | 'faultOfRefusal'> {
+  /** The key, and what else the vendor requires. */
+  requiredHeaders(apiKey: string): Record<string, string>;
   isAnswer(answer: unknown): boolean;
   isEvent(event: unknown): boolean;
   /** The status of the error that an answer or an event reports; undefined without one. */
@@ -232,7 +234,8 @@ export class PassedAnswer implements PassingReader {
   }
 }
 
-const passedHeaders = /^(?:x-request-id|request-id|openai-processing-ms|retry-after(?:-ms)?|x-ratelimit-[a-z-]{1,64})$/;
+const passedHeaders =
+  /^(?:x-request-id|request-id|openai-processing-ms|retry-after(?:-ms)?|(?:x|anthropic)-ratelimit-[a-z-]{1,64})$/;
 
 /** Characters of each member of an error of a server that may be anything. */
 const maxErrorText = 500;

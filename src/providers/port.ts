@@ -100,8 +100,8 @@ export interface ModelCall {
   signal?: AbortSignal | undefined;
 }
 
-/** The operations of the first provider's format whose requests and answers are passed through. */
-export type PassedOperation = 'chat/completions' | 'responses';
+/** The operations whose requests and answers are passed through, by their paths at the vendors. */
+export type PassedOperation = 'chat/completions' | 'responses' | 'messages' | 'messages/count_tokens';
 
 export interface PassThroughRequest {
   readonly operation: PassedOperation;
@@ -109,6 +109,8 @@ export interface PassThroughRequest {
   bytes(maxTokens: number | undefined): Uint8Array<ArrayBuffer>;
   /** Headers of the client to send. */
   readonly headers: Readonly<Record<string, string>>;
+  /** The query string to send, from its `?`. Left out: none. */
+  readonly query?: string | undefined;
   /** Whether the event with the figures is taken out of a stream, because the client did not ask for it. */
   readonly hidesUsage: boolean;
   /** Receives the text of a stream. The next one is read when it resolves. Left out: the answer is not streamed. */

@@ -45,6 +45,14 @@ export interface ProviderCaller {
    * database before it resolves or rejects.
    */
   call(request: CallRequest, progress?: CallProgress): Promise<Answer>;
+  /**
+   * Passes on a request that uses no tokens at its provider, with the tenant's key: no reservation and no record.
+   * Rejects with ProviderError.
+   */
+  callFree(
+    own: OwnModel,
+    request: Required<Pick<ModelCall, 'passThrough'>> & Pick<ModelCall, 'signal'>,
+  ): Promise<Answer>;
   /** Waits for running calls. */
   close(): Promise<void>;
 }
@@ -250,15 +258,19 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
     return await reserveAndCall({ provider: 'openai', model, apiKey, token: 'shared' }, request, progress);
   }
 
+  function tracked(running: Promise<Answer>): Promise<Answer> {
+    underWay.add(running);
+    running.catch(() => {}).finally(() => underWay.delete(running));
+    return running;
+  }
+
   return {
     sharedMaxTokens: shared.maxTokens,
 
-    call(request, progress = {}) {
-      const running = callOneOf(request, progress);
-      underWay.add(running);
-      running.catch(() => {}).finally(() => underWay.delete(running));
-      return running;
-    },
+    call: (request, progress = {}) => tracked(callOneOf(request, progress)),
+
+    callFree: ({ hasBudgets: _, ...model }, request) =>
+      tracked(languageModels.call({ ...model, ...request, messages: [], maxTokens: undefined, times })),
 
     async close() {
       await Promise.allSettled([...underWay]);

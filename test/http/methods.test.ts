@@ -59,6 +59,9 @@ test.each([
   ['GET', '/openai/acme/v1/chat/completions', 'POST'],
   ['DELETE', '/openai/acme/v1/models', 'GET, HEAD'],
   ['POST', '/openai/acme/v1/models/a/b', 'GET, HEAD'],
+  ['GET', '/anthropic/acme/v1/messages', 'POST'],
+  ['DELETE', '/anthropic/acme/v1/models', 'GET, HEAD'],
+  ['GET', '/anthropic/acme', 'HEAD'],
 ])('so does %s %s, which the document leaves out', async (method, path, allow) => {
   expect(await answer(server.baseUrl, path, method)).toMatchObject({ status: 405, allow });
 });
@@ -70,6 +73,7 @@ test.each([
   ['OPTIONS', '/nothing'],
   ['POST', '/recorder/acme/changes'],
   ['GET', '/openai/acme/v1/other'],
+  ['GET', '/anthropic/acme/v1/other'],
 ])('%s %s is 404, without Allow: the path has no method at all', async (method, path) => {
   expect(await answer(server.baseUrl, path, method)).toMatchObject({ status: 404, allow: null });
 });

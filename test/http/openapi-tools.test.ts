@@ -10,10 +10,11 @@ import { startTestServer } from '../support/server/server.ts';
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '..', '..');
 const modules = join(root, 'node_modules');
-/** The documents of the service, of the recorder and of the endpoint for OpenAI clients. */
+/** The documents of the service, of the recorder and of the endpoints for OpenAI and Anthropic clients. */
 let text: string;
 let recorderText: string;
 let openaiText: string;
+let anthropicText: string;
 
 interface Linted {
   totals: object;
@@ -26,11 +27,12 @@ beforeAll(async () => {
   const recorder = await buildRecorderApp(server.context, { mapping: undefined });
   recorderText = recorder.openApiText();
   openaiText = await (await server.call('/openai/openapi.json')).text();
+  anthropicText = await (await server.call('/anthropic/openapi.json')).text();
   await recorder.close();
   await server.close();
 });
 
-test('the linter has nothing to say of the service, of the recorder and of the endpoint for OpenAI clients', async () => {
+test('the linter has nothing to say of the service, of the recorder and of the endpoints for OpenAI and Anthropic clients', async () => {
   const folder = await temporaryFolder();
   await writeFile(join(folder, 'openapi.json'), text);
   const program = join(modules, '@redocly', 'cli', 'bin', 'cli.js');
@@ -38,21 +40,23 @@ test('the linter has nothing to say of the service, of the recorder and of the e
   const environment = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' };
   await writeFile(join(folder, 'recorder.json'), recorderText);
   await writeFile(join(folder, 'openai.json'), openaiText);
+  await writeFile(join(folder, 'anthropic.json'), anthropicText);
   // The linter does see what is wrong.
   await writeFile(join(folder, 'wrong.json'), recorderText.replace(/"operationId":"\w+",/, ''));
-  const files = ['openapi.json', 'recorder.json', 'openai.json', 'wrong.json'];
+  const files = ['openapi.json', 'recorder.json', 'openai.json', 'anthropic.json', 'wrong.json'];
   const linted = await run(process.execPath, [program, 'lint', ...files, '--config', config, '--format', 'json'], {
     cwd: folder,
     env: environment,
   }).catch((error: { stdout: string }) => error);
   // One JSON object for each file.
-  const [service, recorder, openai, wrong] = linted.stdout
+  const [service, recorder, openai, anthropic, wrong] = linted.stdout
     .split(/(?=\{\s+"totals")/)
     .map((object) => JSON.parse(object) as Linted);
   const nothing = { totals: { errors: 0, warnings: 0, ignored: 0 }, problems: [] };
   expect(service).toMatchObject(nothing);
   expect(recorder).toMatchObject(nothing);
   expect(openai).toMatchObject(nothing);
+  expect(anthropic).toMatchObject(nothing);
   expect(wrong?.problems.map(({ ruleId }) => ruleId)).toEqual(['operation-operationId']);
 });
 

@@ -50,6 +50,7 @@ import { hiddenReach, maxBodyBytes as maxWebhookBytes } from '../../src/delivery
 import { maxWaitForSession } from '../../src/desk/agents/chat-attempt.ts';
 import { maxRequestBytes } from '../../src/desk/agents/chat-context.ts';
 import { maxTextBytes, toolLimits } from '../../src/desk/agents/conversation.ts';
+import { anthropicLimits } from '../../src/desk/anthropic/limits.ts';
 import { maxAlerts, maxBudgets } from '../../src/desk/budgets/schemas.ts';
 import { callRetentionDays } from '../../src/desk/calls/store.ts';
 import { maxSums } from '../../src/desk/calls/sums.ts';
@@ -247,7 +248,7 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['A request body', kibibytes(maxSignInBytes)],
   [
     'A request body',
-    `of an OpenAI client ${mebibytes(openaiLimits.bodyBytes)}, of which ${mebibytes(openaiLimits.textBytes)} text`,
+    `of an OpenAI or Anthropic client ${mebibytes(openaiLimits.bodyBytes)}, of which ${mebibytes(openaiLimits.textBytes)} text`,
   ],
   ['Console sessions of one client', `${maxSessionsOfClient}, of ${sessionLifetime / 3_600_000} hours`],
   ["Sessions of one person with a company's account, in one tenant", String(maxSessionsOfPerson)],
@@ -406,8 +407,18 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
     'Messages, items of `input`, tools and `stop` of a request of an OpenAI client',
     `${grouped(openaiLimits.messages)}; ${grouped(openaiLimits.items)}; ${openaiLimits.tools}; ${openaiLimits.stops}`,
   ],
-  ['Characters of `model` and of `user` in a request of an OpenAI client', `${openaiLimits.modelCharacters}`],
-  ['Characters of `model` and of `user` in a request of an OpenAI client', `${openaiLimits.userCharacters}`],
+  [
+    'Messages, tools and bytes of query of a request of an Anthropic client',
+    `${grouped(anthropicLimits.messages)}; ${grouped(anthropicLimits.tools)}; ${grouped(anthropicLimits.queryBytes)}`,
+  ],
+  [
+    'Characters of `model` and of `user` in a request of an OpenAI or Anthropic client',
+    `${openaiLimits.modelCharacters}`,
+  ],
+  [
+    'Characters of `model` and of `user` in a request of an OpenAI or Anthropic client',
+    `${openaiLimits.userCharacters}`,
+  ],
   [
     'Time in which Annals reads on after the client of a stream on the shared token has gone',
     `\`ANNALS_COMPLETION_DRAIN\`, ${seconds(readConfig({}).completionDrain)}`,

@@ -106,10 +106,17 @@ test('the service answers no text that cannot be stored with 5xx, whichever part
 });
 
 test('nor does the endpoint for clients of other formats', async () => {
-  const document = await documentAt(`${server.baseUrl}/openai/openapi.json`);
-  const paths = Object.entries(document.paths).map(([path, of]) => [`/openai/{tenant}/v1${path}`, of]);
-  const requests = unstorableRequests({ ...document, paths: Object.fromEntries(paths) }, options);
-  expect(requests.length).toBeGreaterThan(100);
+  const requests: ReturnType<typeof unstorableRequests> = [];
+  for (const [format, base] of [
+    ['openai', '/openai/{tenant}/v1'],
+    ['anthropic', '/anthropic/{tenant}'],
+  ]) {
+    const document = await documentAt(`${server.baseUrl}/${format}/openapi.json`);
+    const paths = Object.entries(document.paths).map(([path, of]) => [`${base}${path}`, of]);
+    const ofFormat = unstorableRequests({ ...document, paths: Object.fromEntries(paths) }, options);
+    expect(ofFormat.length).toBeGreaterThan(50);
+    requests.push(...ofFormat);
+  }
   expect(
     await faults(
       requests,

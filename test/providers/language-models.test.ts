@@ -47,7 +47,7 @@ test('openai: system messages stay where they are', async () => {
 test('anthropic: system messages become the system field, the turns stay in order', async () => {
   await models.call(callOf(vendors[1], { messages: conversation }));
   const { system, messages = [] } = vendor.requests[0]?.body ?? {};
-  expect(system?.map(({ text }) => text)).toEqual(['first rule', 'second rule']);
+  expect(system).toMatchObject([{ text: 'first rule' }, { text: 'second rule' }]);
   expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
 });
 

@@ -131,7 +131,7 @@ function Lead({ kind }: { readonly kind: CredentialKind }) {
     </>
   ) : (
     <>
-      For AI tools and OpenAI clients, which cannot renew access tokens. Other programs use{' '}
+      For AI tools, OpenAI and Anthropic clients, which cannot renew access tokens. Other programs use{' '}
       <Link to={{ path: 'security/clients' }}>clients</Link>.
     </>
   );

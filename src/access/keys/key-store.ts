@@ -51,7 +51,7 @@ declare module '../../postgres/tables.ts' {
   }
 }
 
-/** The scopes that a key can have: those of `/mcp` and `/openai`. */
+/** The scopes that a key can have: those of `/mcp`, `/openai` and `/anthropic`. */
 export const keyScopes: readonly Scope[] = ['changelog.changelog_read', 'ai.completion_manage'];
 
 /** Requests per second. */

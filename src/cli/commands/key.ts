@@ -25,7 +25,7 @@ export const command: Command = {
        annals key revoke --tenant T KEY_ID
 
 A key is for programs that cannot renew tokens. It is a bearer token for /mcp/T with the scope
-changelog.changelog_read, and for /openai/T with ai.completion_manage; nothing else accepts
+changelog.changelog_read, and for /openai/T and /anthropic/T with ai.completion_manage; nothing else accepts
 it. create prints one JSON object with the key. The key is shown once; Annals stores only a
 hash of its secret. --query, --hide and --actors limit what it sees, as for clients; a key
 with any of them cannot call models. --models limits it to these:

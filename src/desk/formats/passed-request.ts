@@ -17,6 +17,8 @@ export interface PassedRequest {
   readonly inputBound: InputBound | undefined;
   /** Whether a member changes the price of tokens. */
   readonly isUnpriced: boolean;
+  /** Whether it may write to a cache that keeps for an hour. Left out: unknown. */
+  readonly mayCacheForHour?: boolean;
   /** Whether the client did not ask for the figures of a stream. */
   readonly hidesUsage: boolean;
   /** What to send, with this cap of output tokens; undefined: with the client's own. */

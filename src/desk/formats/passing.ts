@@ -34,7 +34,7 @@ export interface PassedThrough {
 }
 
 /** A request to pass through, and where it goes. */
-export interface Passing extends Pick<PassThroughRequest, 'headers'> {
+export interface Passing extends Pick<PassThroughRequest, 'headers' | 'query'> {
   readonly format: CallOrigin['operation'];
   readonly operation: PassedOperation;
   readonly passed: PassedRequest;
@@ -55,9 +55,9 @@ export function createPassing({
   readonly caller: Pick<ProviderCaller, 'call'>;
   readonly logger: FastifyBaseLogger;
 }): PreparePassing {
-  return (of, { format, operation, passed, provider, model, key, headers }) => {
+  return (of, { format, operation, passed, provider, model, key, headers, query }) => {
     const { tenant, clientId, makerId } = of;
-    const { inputBound, maxTokens, answers, isUnpriced, leftOut, unknown, hidesUsage } = passed;
+    const { inputBound, maxTokens, answers, isUnpriced, mayCacheForHour, leftOut, unknown, hidesUsage } = passed;
     if (leftOut.length > 0) logger.info({ tenant, tools: leftOut }, 'hosted tools of a request were left out');
     if (unknown.length > 0) {
       logger.info({ tenant, members: unknown.slice(0, maxLogged) }, 'a request has members whose cost is unknown');
@@ -65,13 +65,13 @@ export function createPassing({
     const user = endUserOf(of, { header: of.header, body: passed.user });
     const origin = { operation: format, clientId, makerId, ...user };
     const own = key && { provider, model, apiKey: key.token, baseUrl: key.baseUrl, hasBudgets: key.hasBudgets };
-    const bounds = { maxTokens, inputBound, answers, isUnpriced };
+    const bounds = { maxTokens, inputBound, answers, isUnpriced, mayCacheForHour };
     const isOwn = key !== undefined;
     return {
       passed,
       leftOut,
       async answer({ signal, onAnswering, onText }) {
-        const passThrough = { operation, bytes: passed.bytes, headers, hidesUsage, onText };
+        const passThrough = { operation, bytes: passed.bytes, headers, query, hidesUsage, onText };
         const call = { tenant, origin, own, messages: [], ...bounds, signal, passThrough };
         try {
           const { passed: answer } = await caller.call(

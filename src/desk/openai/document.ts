@@ -1,23 +1,11 @@
 // The OpenAPI document for OpenAI clients. Long because it is one document, whose parts refer to each other.
 import { reasoningEfforts } from '../../providers/port.ts';
 import { leftOutHeader } from '../formats/answer-calls.ts';
+import { endUser, idempotencyKey, json, listOf, nullable, object, ref, text, values } from '../formats/described.ts';
 import { openaiLimits } from './limits.ts';
 
 /** The path of the document, which is no tenant's name. */
 export const documentPath = '/openai/openapi.json';
-
-const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
-const text = (description?: string) => ({ type: 'string', ...(description && { description }) });
-const listOf = (items: object, maxItems?: number) => ({ type: 'array', items, ...(maxItems && { maxItems }) });
-const values = (...all: string[]) => ({ type: 'string', enum: all });
-const object = (properties: object, required: string[] = [], more: object = {}) => ({
-  type: 'object',
-  properties,
-  ...(required.length > 0 && { required }),
-  ...more,
-});
-const nullable = (schema: object) => ({ anyOf: [schema, { type: 'null' }] });
-const json = (schema: object) => ({ 'application/json': { schema } });
 
 const toolName = { type: 'string', pattern: '^[a-zA-Z0-9_-]{1,64}$' };
 const cap = { type: 'integer', minimum: 1, maximum: 1_000_000 };
@@ -250,22 +238,6 @@ const errors = Object.fromEntries(
     [504, 'The provider took too long.'],
   ].map(([status, description]) => [status, { description, content: json(ref('Error')) }]),
 );
-
-const idempotencyKey = {
-  name: 'Idempotency-Key',
-  in: 'header',
-  schema: { type: 'string', minLength: 1, maxLength: 255 },
-  description:
-    'For 24 hours the same key with the same body gives the same answer without a call of the provider, and 409 with another body. ' +
-    `A stream of more than ${openaiLimits.storedStreamBytes} bytes is not stored: its repeat is 409.`,
-};
-
-const endUser = {
-  name: 'Annals-User',
-  in: 'header',
-  schema: { type: 'string', maxLength: openaiLimits.userCharacters },
-  description: 'The end user, as UTF-8. It goes before `user` of the body.',
-};
 
 function post(
   operationId: string,

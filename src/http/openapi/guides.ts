@@ -50,7 +50,7 @@ const groups: readonly { readonly title: string; readonly names: readonly string
     ],
   },
   { title: 'Follow the history', names: ['delivery/README'] },
-  { title: 'Call models', names: ['openai'] },
+  { title: 'Call models', names: ['openai', 'anthropic'] },
   {
     title: 'Run Annals',
     names: ['reference', 'operations', 'deploy', 'upgrading', 'metrics', 'traces', 'cluster', 'sign-in/README'],

@@ -69,7 +69,7 @@ test('nothing else accepts a key: no operation, no token endpoint, no Basic, no 
     await body?.cancel();
     if (status !== 401) taking.add(path);
   }
-  expect([...taking].filter((path) => !/^\/(?:mcp|openai)\/:tenant(?:\/|$)/.test(path))).toEqual([]);
+  expect([...taking].filter((path) => !/^\/(?:mcp|openai|anthropic)\/:tenant(?:\/|$)/.test(path))).toEqual([]);
   expect(taking).toContain('/mcp/:tenant');
   for (const [clientId, clientSecret] of [
     [id, secret],

@@ -73,6 +73,7 @@ describe('each operation is answered by the restriction or refused', () => {
       'health/ready',
       'openapi.json',
       'openai/openapi.json',
+      'anthropic/openapi.json',
       'viewer.js',
     ].map((one) => `GET /${one}`),
     ...[

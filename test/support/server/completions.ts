@@ -30,10 +30,15 @@ export async function usageOf(server: TestServer, tenant: string) {
   return await (await server.call(`/ai-service/${tenant}/completions/usage`, { token })).json();
 }
 
-/** Stores a token of the tenant's own for the provider. */
-export async function setProviderToken(server: TestServer, tenant: string, token: string): Promise<void> {
+/** Stores a token of the tenant's own for the provider of this item. */
+export async function setProviderToken(
+  server: TestServer,
+  tenant: string,
+  token: string,
+  key = 'providerApiToken',
+): Promise<void> {
   const item = {
-    key: 'providerApiToken',
+    key,
     value: token,
     json: JSON.stringify(token),
     size: { bytes: token.length, values: 1, levels: 0 },

@@ -31,7 +31,7 @@ export interface VendorAnswer {
 export interface VendorBody {
   model?: string;
   messages?: { role: string; content: string | { text?: string }[] }[];
-  system?: { text: string }[];
+  system?: string | { text: string }[];
   max_tokens?: number;
   max_completion_tokens?: number;
   max_output_tokens?: number;
@@ -96,11 +96,12 @@ export const chatFormat: VendorFormat = {
   error: (_status, message) => ({ error: { message, type: 'some_error', param: null, code: null } }),
 };
 
-const messages: VendorFormat = {
+export const messagesFormat: VendorFormat = {
   name: 'anthropic',
   read(path, body) {
     if (path !== '/v1/messages') return undefined;
-    const system = (body.system ?? []).map(({ text }) => text).join('');
+    const { system: sent = [] } = body;
+    const system = typeof sent === 'string' ? sent : sent.map(({ text }) => text).join('');
     return {
       model: body.model ?? '',
       text: system + textOfMessages(body),
@@ -154,6 +155,14 @@ const messages: VendorFormat = {
     ];
   },
   error: (_status, message) => ({ type: 'error', error: { type: 'some_error', message } }),
+};
+
+/** What counts tokens in the second vendor's format. */
+const countTokens: VendorFormat = {
+  ...messagesFormat,
+  read: (path, body) =>
+    path === '/v1/messages/count_tokens' ? messagesFormat.read('/v1/messages', { ...body, stream: false }) : undefined,
+  answer: ({ usage }) => ({ input_tokens: usage?.input ?? 0 }),
 };
 
 const generateContent: VendorFormat = {
@@ -258,7 +267,13 @@ function response({ text, toolCall, usage }: VendorAnswer, status: string) {
   };
 }
 
-export const vendorFormats: readonly VendorFormat[] = [chatFormat, messages, generateContent, responsesFormat];
+export const vendorFormats: readonly VendorFormat[] = [
+  chatFormat,
+  messagesFormat,
+  countTokens,
+  generateContent,
+  responsesFormat,
+];
 
 function candidate({ toolCall, usage }: VendorAnswer, text: string, finishReason: string | undefined) {
   const part =

@@ -35,6 +35,8 @@ export type Behaviour = {
 
 export interface VendorRequest extends ReadRequest {
   format: VendorFormat['name'];
+  /** The path and the query. */
+  url: string;
   headers: IncomingHttpHeaders;
   body: VendorBody;
   /** The body as it came. */
@@ -100,6 +102,7 @@ export async function startVendor(): Promise<Vendor> {
     const request: VendorRequest = {
       ...read,
       format: format.name,
+      url: message.url ?? '',
       headers: message.headers,
       body,
       bodyText,

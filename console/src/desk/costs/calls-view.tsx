@@ -25,13 +25,14 @@ export function CallsView() {
       chips={[
         ['Chats', 'operation:chat'],
         ['OpenAI clients', 'operation:openai'],
+        ['Anthropic clients', 'operation:anthropic'],
         ['Without an answer', 'cause:*'],
       ]}
       noun="call"
       empty={{
         icon: 'clock',
         title: 'There is no call yet',
-        text: 'Calls that completions, chats and OpenAI clients make are listed here.',
+        text: 'Calls that completions, chats, OpenAI and Anthropic clients make are listed here.',
       }}
       keyOf={({ id = '' }) => id}
       columns={[

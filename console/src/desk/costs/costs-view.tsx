@@ -55,7 +55,7 @@ export function CostsView() {
           {(seen) =>
             seen.total.calls === 0 ? (
               <EmptyState icon="clock" title="No calls in this time">
-                <p>Each call of a model that completions, chats and OpenAI clients make is counted here.</p>
+                <p>Each call of a model that completions, chats, OpenAI and Anthropic clients make is counted here.</p>
               </EmptyState>
             ) : (
               <Shown seen={seen} />

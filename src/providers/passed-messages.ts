@@ -1,0 +1,96 @@
+import { errorStatus, listOf } from './answer-reader.ts';
+import { anthropic } from './anthropic.ts';
+import { figure, memberOf } from './members.ts';
+import type { PassedEnds, PassedFormat } from './passed-answer.ts';
+import type { Answer, Usage } from './port.ts';
+
+const defaultVersion = '2023-06-01';
+
+/** The headers that the vendor requires. A version of the client's replaces this one. */
+function requiredHeaders(apiKey: string): Record<string, string> {
+  return { 'anthropic-version': defaultVersion, 'x-api-key': apiKey };
+}
+
+const events = new Set(['ping', 'message_start', 'message_delta', 'message_stop']);
+
+/** The second provider's own format. */
+export const messages: PassedFormat = {
+  requiredHeaders,
+  isAnswer: (answer) => memberOf(answer, 'type') === 'message' && Array.isArray(memberOf(answer, 'content')),
+  statusOfError: (value) => (memberOf(value, 'type') === 'error' ? errorStatus(value) : undefined),
+  isEvent: (event) => events.has(typeOf(event)) || typeOf(event).startsWith('content_block_'),
+  hasPart: (event) => typeOf(event) === 'content_block_delta',
+  isUsageAlone: () => false,
+  ends: () => new MessageEnd(),
+  finishOf(value) {
+    const reason = stopReasonOf(value);
+    return typeof reason === 'string' ? (finishReasons[reason] ?? 'other') : undefined;
+  },
+  usageIn(value) {
+    const started = memberOf(memberOf(value, 'message'), 'usage');
+    if (started === undefined) return memberOf(value, 'usage');
+    // The output at the start is no figure of the answer.
+    const { output_tokens: _, ...input } = { output_tokens: undefined, ...Object(started) };
+    return input;
+  },
+  usageOf(raw) {
+    const iterations = listOf(memberOf(raw, 'iterations'));
+    // The figures at the top leave out those of a compaction.
+    return iterations.length === 0 ? usageOf(raw) : iterations.map(usageOf).reduce(sumOf);
+  },
+  faultOfRefusal: (status, body) => anthropic.faultOfRefusal?.(status, body),
+};
+
+/** What counts the tokens of a request. It uses none. */
+export const countTokens: PassedFormat = {
+  ...messages,
+  isAnswer: (answer) => figure(answer, 'input_tokens') !== undefined,
+  isEvent: () => false,
+  hasPart: () => false,
+  finishOf: () => undefined,
+  usageIn: () => undefined,
+};
+
+const finishReasons: Readonly<Record<string, Answer['finishReason']>> = {
+  end_turn: 'stop',
+  stop_sequence: 'stop',
+  tool_use: 'tool-calls',
+  max_tokens: 'length',
+  model_context_window_exceeded: 'length',
+  refusal: 'content-filter',
+};
+
+function usageOf(raw: unknown): Usage {
+  const reasoningTokens = figure(memberOf(raw, 'output_tokens_details'), 'thinking_tokens');
+  return { ...anthropic.usageOf(raw), ...(reasoningTokens !== undefined && { reasoningTokens }) };
+}
+
+/** An unknown input or output makes the sum unknown. */
+function sumOf(one: Usage, other: Usage): Usage {
+  const names = new Set([...Object.keys(one), ...Object.keys(other)]) as Set<keyof Usage>;
+  const sums = [...names].map((name) => {
+    const isNeeded = name === 'inputTokens' || name === 'outputTokens';
+    const [a, b] = [one[name], other[name]];
+    const isUnknown = isNeeded ? a === undefined || b === undefined : a === undefined && b === undefined;
+    return [name, isUnknown ? undefined : (a ?? 0) + (b ?? 0)];
+  });
+  return Object.fromEntries(sums);
+}
+
+function typeOf(event: unknown): string {
+  return String(memberOf(event, 'type'));
+}
+
+/** Of a whole answer, or of the event with the last figures. */
+function stopReasonOf(value: unknown): unknown {
+  return memberOf(typeOf(value) === 'message_delta' ? memberOf(value, 'delta') : value, 'stop_reason');
+}
+
+class MessageEnd implements PassedEnds {
+  isComplete = false;
+
+  read(event: unknown): void {
+    const hasStopped = typeOf(event) === 'message_delta' && typeof stopReasonOf(event) === 'string';
+    if (hasStopped || typeOf(event) === 'message_stop') this.isComplete = true;
+  }
+}
