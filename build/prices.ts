@@ -39,7 +39,7 @@ function pricesByModel(): PriceFile {
         .filter((model) => ours.test(model) && modelOf(provider, model) === id)
         .toSorted();
       const periods = Array.isArray(prices) ? prices : [{ prices }];
-      if (models.length === 0 || !periods.every(({ prices: rates }) => isOfText(rates))) return [];
+      if (models.length === 0 || !periods.every(({ prices: rates }) => isOfText(id, rates))) return [];
       return [{ provider, models, imageTokens, prices: periods.map(periodOf) }];
     });
   });
@@ -54,8 +54,9 @@ function modelOf(providerId: string, model: string): string | undefined {
   return calcPrice({ input_tokens: 1 }, model, { providerId })?.model.id;
 }
 
-function isOfText({ input_mtok: input, output_mtok: output }: ModelPrice): boolean {
-  return input !== undefined && output !== undefined;
+/** Embeddings have no output, and no price of it. */
+function isOfText(model: string, { input_mtok: input, output_mtok: output }: ModelPrice): boolean {
+  return input !== undefined && (output !== undefined || /^text-embedding-/.test(model));
 }
 
 function periodOf({ prices, constraint }: ConditionalPrice): Period {

@@ -33,6 +33,8 @@ declare module 'fastify' {
     readsAnyBody?: boolean;
     /** The operation passes its body on, so a byte order mark is refused rather than ignored. */
     refusesByteOrderMark?: boolean;
+    /** JSON values of its body, at most; left out: `maxBodyValues`. */
+    maxValues?: number;
   }
 
   interface FastifyRequest {
@@ -95,27 +97,32 @@ const utf8Names: ReadonlySet<string> = new Set(['utf-8', 'utf8']);
 /** Keeps the text of a short body. */
 function takeText(request: FastifyRequest, body: Buffer): void {
   request.bodyText = textOf(request, body);
-  const meter = new JsonMeter(request.bodyText, { maxDepth: maxBodyLevels, maxValues: maxBodyValues });
+  const meter = new JsonMeter(request.bodyText, { maxDepth: maxBodyLevels, maxValues: maxValuesOf(request) });
   meter.read(request.bodyText.length);
-  checkMeasure(meter);
+  checkMeasure(request, meter);
 }
 
 /** Keeps the text of a long body. Returns the number of its values. */
 async function takeTextInSlices(request: FastifyRequest, body: Buffer | undefined, slice: TimeSlice): Promise<number> {
   request.bodyText = textOf(request, body ?? Buffer.alloc(0));
-  const meter = new JsonMeter(request.bodyText, { maxDepth: maxBodyLevels, maxValues: maxBodyValues });
+  const meter = new JsonMeter(request.bodyText, { maxDepth: maxBodyLevels, maxValues: maxValuesOf(request) });
   while (!meter.isDone) {
     meter.read(charactersBetweenPauses);
     if (slice.isDue) await slice.rest();
   }
-  checkMeasure(meter);
+  checkMeasure(request, meter);
   return meter.values;
 }
 
-function checkMeasure({ values, isTooDeep }: JsonMeasure): void {
+function maxValuesOf({ routeOptions }: FastifyRequest): number {
+  return routeOptions.config.maxValues ?? maxBodyValues;
+}
+
+function checkMeasure(request: FastifyRequest, { values, isTooDeep }: JsonMeasure): void {
   if (isTooDeep) throw notValid(`The request body is nested deeper than ${maxBodyLevels} levels.`);
-  if (values > maxBodyValues) {
-    throw new AnnalsError('payload_too_large', `The request body must have at most ${maxBodyValues} JSON values.`);
+  const maxValues = maxValuesOf(request);
+  if (values > maxValues) {
+    throw new AnnalsError('payload_too_large', `The request body must have at most ${maxValues} JSON values.`);
   }
 }
 

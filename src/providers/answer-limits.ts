@@ -1,3 +1,4 @@
+import { TimeSlice } from '../core/fairness/time-slice.ts';
 import { JsonMeter } from '../core/json/measure.ts';
 
 /**
@@ -23,6 +24,10 @@ export const answerLimits = {
   passedBytes: 4 * 1024 * 1024,
   /** JSON values of an answer that is passed on. */
   passedValues: 500_000,
+  /** Bytes of embeddings: 1,000 of 3,072 numbers as base64. */
+  embeddingsBytes: 16 * 1024 * 1024,
+  /** JSON values of embeddings. */
+  embeddingsValues: 2_000_000,
   /** Bytes of an event that is passed on before its end. */
   begunEventBytes: 64 * 1024,
   /** Bytes of text in a stream. */
@@ -37,9 +42,27 @@ export const answerLimits = {
 
 /** Whether a JSON text has more than `max` values. Undefined for other text. */
 export function hasMoreValues(text: Buffer, max: number): boolean {
-  const meter = new JsonMeter(text.toString('latin1'), { maxDepth: Number.POSITIVE_INFINITY, maxValues: max });
+  const meter = meterOf(text, max);
   meter.read(text.length);
   return meter.values > max;
+}
+
+/** `hasMoreValues` for a long text, in slices. */
+export async function hasMoreValuesInSlices(text: Buffer, max: number): Promise<boolean> {
+  const meter = meterOf(text, max);
+  const slice = new TimeSlice();
+  while (!meter.isDone) {
+    meter.read(charactersBetweenPauses);
+    // A rest rejects once the client has gone. The answer is still read, for the quota.
+    if (slice.isDue) await slice.rest().catch(() => {});
+  }
+  return meter.values > max;
+}
+
+const charactersBetweenPauses = 100_000;
+
+function meterOf(text: Buffer, maxValues: number): JsonMeter {
+  return new JsonMeter(text.toString('latin1'), { maxDepth: Number.POSITIVE_INFINITY, maxValues });
 }
 
 /** Counts the bytes of an event in a stream. An empty line ends an event. */

@@ -43,6 +43,8 @@ export interface BodyReader {
 
 /** Passes an answer on as it was sent. */
 export interface PassingReader extends BodyReader {
+  /** Of an answer that is not streamed. */
+  readonly limits: { readonly bytes: number; readonly values: number };
   /** Call it when the answer begins. */
   begin(exchange: HttpExchange, headers: IncomingHttpHeaders): void;
   /** The text of an answer that is not streamed; undefined where it is not one, which is noted in the exchange. */

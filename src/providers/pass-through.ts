@@ -1,3 +1,4 @@
+import { answerLimits } from './answer-limits.ts';
 import { defaultStatus, errorStatus, listOf } from './answer-reader.ts';
 import { figure, memberOf } from './members.ts';
 import { ModelRequest } from './model-request.ts';
@@ -107,9 +108,28 @@ class ResponseEnd implements PassedEnds {
   }
 }
 
+const embeddings: PassedFormat = {
+  requiredHeaders,
+  isAnswer: (answer) => Array.isArray(memberOf(answer, 'data')),
+  statusOfError: (value) => (Array.isArray(memberOf(value, 'data')) ? undefined : errorStatus(value)),
+  isEvent: () => false,
+  hasPart: () => false,
+  isUsageAlone: () => false,
+  ends: () => new ChoiceEnds(),
+  finishOf: () => undefined,
+  usageIn: (answer) => memberOf(answer, 'usage'),
+  usageOf(raw) {
+    const inputTokens = figure(raw, 'prompt_tokens') ?? figure(raw, 'total_tokens');
+    return { inputTokens, outputTokens: inputTokens === undefined ? undefined : 0 };
+  },
+  faultOfRefusal: (status, body) => openai.faultOfRefusal?.(status, body),
+  limits: { bytes: answerLimits.embeddingsBytes, values: answerLimits.embeddingsValues },
+};
+
 const formats: Readonly<Record<PassedOperation, PassedFormat>> = {
   'chat/completions': chat,
   responses,
+  embeddings,
   messages,
   'messages/count_tokens': countTokens,
 };

@@ -24,6 +24,8 @@ export interface PassedFormat extends Pick<Adapter, 'usageIn' | 'usageOf' | 'fau
   /** Why a whole answer ended, or a stream with this event; undefined where it goes on. */
   finishOf(value: unknown): Answer['finishReason'] | undefined;
   ends(): PassedEnds;
+  /** Of an answer that is not streamed; left out: those of a conversation. */
+  readonly limits?: PassingReader['limits'];
 }
 
 /** Reads the events of a stream for its end. */
@@ -49,6 +51,7 @@ export class PassedAnswer implements PassingReader {
   /** Whether a part of the answer was read. */
   hasPart = false;
   finishReason: Answer['finishReason'] | undefined;
+  readonly limits: PassingReader['limits'];
   readonly #options: PassedAnswerOptions;
   readonly #search: SecretSearch;
   readonly #ends: PassedEnds;
@@ -62,6 +65,7 @@ export class PassedAnswer implements PassingReader {
 
   constructor(options: PassedAnswerOptions) {
     this.#options = options;
+    this.limits = options.format.limits ?? { bytes: answerLimits.passedBytes, values: answerLimits.passedValues };
     this.#search = new SecretSearch(options.apiKey);
     this.#ends = options.format.ends();
   }

@@ -101,7 +101,7 @@ export interface ModelCall {
 }
 
 /** The operations whose requests and answers are passed through, by their paths at the vendors. */
-export type PassedOperation = 'chat/completions' | 'responses' | 'messages' | 'messages/count_tokens';
+export type PassedOperation = 'chat/completions' | 'responses' | 'embeddings' | 'messages' | 'messages/count_tokens';
 
 export interface PassThroughRequest {
   readonly operation: PassedOperation;

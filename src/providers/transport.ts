@@ -4,7 +4,7 @@ import { TimeSlice } from '../core/fairness/time-slice.ts';
 import { traceHeaders } from '../core/trace.ts';
 import { HttpClient } from '../outbound/http-client.ts';
 import { streamed, unpacked, wholeAnswer } from './answer-body.ts';
-import { answerLimits, hasMoreValues } from './answer-limits.ts';
+import { answerLimits, hasMoreValuesInSlices } from './answer-limits.ts';
 import type { FetchOptions, HttpExchange } from './http-exchange.ts';
 import { withOriginals } from './json-placeholders.ts';
 
@@ -58,11 +58,12 @@ export function createTransport(connections: HttpClient = new HttpClient()): Tra
             return streamed(content, { exchange, deadline, release, reader });
           } else {
             content.on('data', deadline.heard);
-            const { wholeBytes, wholeValues, passedBytes, passedValues } = answerLimits;
-            const answer = await collect(content, passes === undefined ? wholeBytes : passedBytes);
+            const { wholeBytes, wholeValues } = answerLimits;
+            const { bytes, values } = passes?.limits ?? { bytes: wholeBytes, values: wholeValues };
+            const answer = await collect(content, bytes);
             // Parsing a long answer takes milliseconds, and one turn of the event loop may receive several.
             if (answer.length > answerLimits.shortBytes) await new TimeSlice().rest();
-            if (hasMoreValues(answer, passes === undefined ? wholeValues : passedValues)) {
+            if (await hasMoreValuesInSlices(answer, values)) {
               throw new Error('the answer has too many values');
             }
             if (reader.passes !== undefined) {

@@ -20,7 +20,7 @@ export const idempotencyKey = {
   schema: { type: 'string', minLength: 1, maxLength: 255 },
   description:
     'For 24 hours the same key with the same body gives the same answer without a call of the provider, and 409 with another body. ' +
-    `A stream of more than ${formatLimits.storedStreamBytes} bytes is not stored: its repeat is 409.`,
+    `A stream of more than ${formatLimits.storedStreamBytes} bytes, or another answer of more than ${formatLimits.storedAnswerBytes}, is not stored: its repeat is 409.`,
 };
 
 export const endUser = {

@@ -8,13 +8,13 @@ import { formatLimits } from './limits.ts';
 export interface IdempotentAnswer {
   /** Cancels the call when the client leaves; undefined with a key, because a repeat may ask for the answer. */
   readonly signal: AbortSignal | undefined;
-  /** Resolves to the body. */
+  /** Resolves to the body. A repeat of one that was too long to be stored throws conflict_resource. */
   whole(work: () => Promise<string>): Promise<string>;
   /** A repeat writes the whole stream in one piece, and throws conflict_resource if it was too long to be stored. */
   streamed(work: StreamedWork): StreamedWork;
 }
 
-/** The stored form of an answer. Without a body: a stream that was too long. */
+/** The stored form of an answer. Without a body: one that was too long. */
 interface StoredAnswer {
   readonly body?: string | undefined;
 }
@@ -38,7 +38,13 @@ export function idempotentAnswer(
     signal: undefined,
 
     async whole(work) {
-      const { body = '' } = await once(async () => ({ body: await work() }));
+      let made: string | undefined;
+      const { body } = await once(async () => {
+        made = await work();
+        return { body: Buffer.byteLength(made) > formatLimits.storedAnswerBytes ? undefined : made };
+      });
+      if (made !== undefined) return made;
+      if (body === undefined) throw errorOfAnswer(tooLong('answer', formatLimits.storedAnswerBytes), undefined);
       return body;
     },
 
@@ -56,7 +62,7 @@ export function idempotentAnswer(
       });
       // The first request has already written the parts.
       if (last !== undefined) return last;
-      if (body === undefined) throw errorOfAnswer(tooLong(), undefined);
+      if (body === undefined) throw errorOfAnswer(tooLong('stream', formatLimits.storedStreamBytes), undefined);
       return body;
     },
   };
@@ -83,9 +89,9 @@ class BoundedText {
   }
 }
 
-function tooLong(): AnnalsError {
-  const message = `belongs to a stream of more than ${formatLimits.storedStreamBytes} bytes, which is not stored`;
-  return new AnnalsError('conflict_resource', 'The stream cannot be repeated.', {
+function tooLong(what: 'answer' | 'stream', maxBytes: number): AnnalsError {
+  const message = `belongs to ${what === 'answer' ? 'an' : 'a'} ${what} of more than ${maxBytes} bytes, which is not stored`;
+  return new AnnalsError('conflict_resource', `The ${what} cannot be repeated.`, {
     details: [{ field: 'Idempotency-Key', message }],
   });
 }

@@ -8,6 +8,8 @@ export const formatLimits = {
   textBytes: 4 * 1024 * 1024,
   /** Of a repeatable stream, one with an Idempotency-Key. */
   storedStreamBytes: 1024 * 1024,
+  /** Of a repeatable answer that is not streamed. */
+  storedAnswerBytes: 4 * 1024 * 1024,
   userCharacters: maxUserCharacters,
   modelCharacters: 200,
 } as const;

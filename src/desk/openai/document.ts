@@ -222,13 +222,34 @@ const ResponseRequest = object(
   ['model', 'input'],
 );
 
+const tokenIds = { type: 'array', items: { type: 'integer', minimum: 0 }, minItems: 1 };
+const EmbeddingsRequest = object(
+  {
+    model: { ...model, description: 'A model of `openai` or `self_hosted`, with a key of yours.' },
+    input: {
+      anyOf: [
+        text(),
+        { ...listOf(text(), openaiLimits.inputs), minItems: 1 },
+        tokenIds,
+        listOf(tokenIds, openaiLimits.inputs),
+      ],
+      description: 'A text, several, or token ids instead of one or of several.',
+    },
+    encoding_format: text('`float` or `base64`.'),
+    dimensions: { type: 'integer', minimum: 1 },
+    user,
+  },
+  ['model', 'input'],
+  { description: 'Any other member too, except what is kept at the provider, `messages` and `stream`.' },
+);
+
 const errors = Object.fromEntries(
   [
     [400, 'The request is not valid, or its model does not take it: `param` names the member.'],
     [401, 'The key or the access token is not good.'],
     [403, 'The credential has no `ai.completion_manage`, or is of another tenant, or the key is of another user.'],
     [404, 'There is no such model for the caller.'],
-    [409, 'The `Idempotency-Key` belongs to another body, or to a stream that was too long to be stored.'],
+    [409, 'The `Idempotency-Key` belongs to another body, or to an answer that was too long to be stored.'],
     [413, `The body has more than ${openaiLimits.bodyBytes} bytes, or ${openaiLimits.textBytes} bytes of text.`],
     [415, 'The body is no JSON.'],
     [429, 'A limit is reached. `insufficient_quota`: the quota or a budget is used up. Otherwise with `Retry-After`.'],
@@ -242,7 +263,7 @@ const errors = Object.fromEntries(
 function post(
   operationId: string,
   summary: string,
-  { body, answer, events, leftOut }: { body: string; answer: object; events: string; leftOut: string },
+  { body, answer, events, leftOut }: { body: string; answer: object; events?: string; leftOut?: string },
 ) {
   return {
     operationId,
@@ -252,9 +273,12 @@ function post(
     requestBody: { required: true, content: json(ref(body)) },
     responses: {
       200: {
-        description: 'The answer. With `stream`: its events.',
-        headers: { [leftOutHeader]: { description: leftOut, schema: text() } },
-        content: { ...json(answer), 'text/event-stream': { schema: text(events) } },
+        description: events === undefined ? 'The answer.' : 'The answer. With `stream`: its events.',
+        ...(leftOut !== undefined && { headers: { [leftOutHeader]: { description: leftOut, schema: text() } } }),
+        content: {
+          ...json(answer),
+          ...(events !== undefined && { 'text/event-stream': { schema: text(events) } }),
+        },
       },
       ...errors,
     },
@@ -318,6 +342,12 @@ export function openaiDocument({ version, address }: { version: string; address:
           leftOut: 'The types of the hosted tools that the call was made without, each once: `web_search, mcp`.',
         }),
       },
+      '/embeddings': {
+        post: post('createEmbeddings', 'Passing embeddings through', {
+          body: 'EmbeddingsRequest',
+          answer: object({ data: listOf(freeJson) }, ['data'], { description: 'As it was sent.' }),
+        }),
+      },
       '/models': {
         get: get(
           'listModels',
@@ -352,6 +382,7 @@ export function openaiDocument({ version, address }: { version: string; address:
         Usage,
         Model,
         ResponseRequest,
+        EmbeddingsRequest,
         Error: OpenaiError,
       },
     },

@@ -10,7 +10,7 @@ import type { OpenToolCall } from './messages.ts';
 import { Contents, type Found, type PartTypes } from './passed-content.ts';
 import { leaveOutTools } from './passed-tools.ts';
 
-/** The operations of this format whose requests are passed through. */
+/** The operations of this format that answer a conversation, and whose requests are passed through. */
 export type OpenaiOperation = 'chat/completions' | 'responses';
 
 export interface PassedTarget {
@@ -132,7 +132,7 @@ const judged: ReadonlySet<string> = new Set([
   ],
 ]);
 
-const nameRules: NameRules = { refused: refusedAnywhere, judged, opaque };
+export const nameRules: NameRules = { refused: refusedAnywhere, judged, opaque };
 
 /** Items of `input` by type, with the members that the shared token takes. */
 const items: Readonly<Record<string, readonly string[]>> = {
@@ -164,13 +164,7 @@ export async function readPassedRequest(
   checkNames(value, nameRules);
   await rest();
   const body = members.plain();
-  for (const name of Object.keys(body)) {
-    if (refusedInBody.includes(name) && !isDefault(name, body[name])) {
-      throw refused(name, 'is not supported: nothing is kept at the provider');
-    }
-    if (provider === 'self_hosted' && refusedByServers.test(folded(name))) throw refused(name, 'is not supported');
-  }
-  if (members.flag('store') === true) throw refused('store', 'must be false: nothing is kept at the provider');
+  refuseMembers(members, provider);
   const voice = members.object('audio')?.get('voice');
   if (typeof voice === 'object')
     throw refused('audio.voice', 'must be the name of a voice: none is kept at the provider');
@@ -225,6 +219,17 @@ export async function readPassedRequest(
   };
 }
 
+/** Refuses members of the body that no key takes. */
+export function refuseMembers(members: Members, provider: 'openai' | 'self_hosted'): void {
+  for (const [name, value] of Object.entries(members.plain())) {
+    if (refusedInBody.includes(name) && !isDefault(name, value)) {
+      throw refused(name, 'is not supported: nothing is kept at the provider');
+    }
+    if (provider === 'self_hosted' && refusedByServers.test(folded(name))) throw refused(name, 'is not supported');
+  }
+  if (members.flag('store') === true) throw refused('store', 'must be false: nothing is kept at the provider');
+}
+
 /** Refuses members that the shared token does not take. Returns those that Annals does not know. */
 function unknownIn(body: Readonly<Record<string, unknown>>, format: Format, isShared: boolean): string[] {
   const known = [...format.known, ...hints, ...refusedInBody];
@@ -249,7 +254,7 @@ function capOf(members: Members, { cap }: Format): { name: string | undefined; t
 }
 
 /** Whether tokens may have another price than those of plain text at the vendor's usual speed. */
-function hasOtherPrice(members: Members): boolean {
+export function hasOtherPrice(members: Members): boolean {
   const tier = members.get('service_tier');
   const kinds = JSON.stringify(members.get('modalities') ?? []);
   return (

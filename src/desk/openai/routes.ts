@@ -57,6 +57,12 @@ export async function openaiRoutes(
     });
   }
 
+  const ofEmbeddings = { ...ofCalls, config: { ...ofCalls.config, maxValues: openaiLimits.embeddingValues } };
+  app.post('/openai/:tenant/v1/embeddings', ofEmbeddings, async (request, reply) => {
+    const prepared = await openai.prepareEmbeddings(callerOf(request), request);
+    return await answerCall({ request, reply }, passing(prepared, eventOfError), { idempotency, leftOut: [] });
+  });
+
   app.get('/openai/:tenant/v1/models', { config: { scopes, takesKeys: true }, schema }, async ({ credentials }) => ({
     object: 'list',
     data: await openai.models(credentials),
@@ -78,7 +84,7 @@ export async function openaiRoutes(
       if (error.status !== 404) throw error;
       throw new AnnalsError(
         error.type,
-        'There is nothing at this path: chat/completions, responses and models are there.',
+        'There is nothing at this path: chat/completions, responses, embeddings and models are there.',
       );
     },
   });

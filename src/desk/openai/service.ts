@@ -16,6 +16,7 @@ import { createPassing, type PreparedPassing } from '../formats/passing.ts';
 import type { ModelList } from '../models/read-models.ts';
 import type { AnswerHead, IdOfToolCall } from './answer-body.ts';
 import { sealToolCallId, toolCallOpener } from './messages.ts';
+import { readPassedEmbeddings } from './passed-embeddings.ts';
 import { type OpenaiOperation, readPassedRequest } from './passed-request.ts';
 import { type ChatRequest, readChatRequest } from './request.ts';
 
@@ -59,6 +60,8 @@ export interface Openai {
   keysOf: OpenaiOptions['keysOf'];
   /** Throws the error for the client if the call cannot be made. */
   prepare(caller: ModelCaller, operation: OpenaiOperation, sent: SentRequest): Promise<PreparedCall | PreparedPassing>;
+  /** Throws the error for the client if the embeddings cannot be asked for. */
+  prepareEmbeddings(caller: ModelCaller, sent: SentRequest): Promise<PreparedPassing>;
   models(caller: Caller): Promise<ListedModel[]>;
   model(caller: Caller, name: string): Promise<ListedModel>;
 }
@@ -168,6 +171,22 @@ export function createOpenai(options: OpenaiOptions): Openai {
       }
       if (operation === 'chat/completions') return await prepareTranslated(of, { sent, named, key });
       throw refused('model', 'must be a model of openai or self_hosted here: for other models use chat/completions');
+    },
+
+    async prepareEmbeddings(of, sent) {
+      const name = modelOf(sent.body);
+      const document = readDocument(sent.bodyText, sent.body);
+      const { named, key } = await access(of, name);
+      const { provider, model } = named;
+      if (provider !== 'openai' && provider !== 'self_hosted') {
+        throw refused('model', 'must be a model of openai or self_hosted here');
+      }
+      if (key === undefined) {
+        throw refused('model', 'has no embeddings with the shared token: set your key of openai, providerApiToken');
+      }
+      const passed = readPassedEmbeddings(document, sent.body, { provider, model });
+      const headers = betasOf(sent.headers, 'openai-beta', refusedBetas);
+      return pass(of, { format: 'openai', operation: 'embeddings', passed, provider, model, key, headers });
     },
 
     async models({ tenant, models }) {

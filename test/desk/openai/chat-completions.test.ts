@@ -491,7 +491,7 @@ test('every fault has the shape of OpenAI, without a token, of another tenant, a
   expect(await at(address, { ...post, token: otherToken })).toEqual({ status: 403, body: { error } });
   expect(await at('/openai/rival/v1/models', { token })).toEqual({ status: 403, body: { error } });
   expect(await at(address, { ...post, token })).toEqual({ status: 400, body: { error } });
-  expect(await at(`/openai/${tenant}/v1/embeddings`, { ...post, token, body: '{}' })).toEqual({
+  expect(await at(`/openai/${tenant}/v1/completions`, { ...post, token, body: '{}' })).toEqual({
     status: 404,
     body: { error },
   });

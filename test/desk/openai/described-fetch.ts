@@ -40,7 +40,7 @@ ours.addSchema({ $id: 'ours', ...document });
  * Our own description has to hold for each request that succeeded, and for each answer.
  */
 function checkAsOurs(path: string, method: string, status: number, request: unknown, answer: unknown): void {
-  const [, place = ''] = /\/v1(\/chat\/completions|\/responses|\/models)/.exec(path) ?? [];
+  const [, place = ''] = /\/v1(\/chat\/completions|\/responses|\/embeddings|\/models)/.exec(path) ?? [];
   const template = path.includes('/models/') ? '/models/{model}' : place;
   const operation = document.paths[template]?.[method.toLowerCase()];
   if (operation === undefined) return;

@@ -480,11 +480,3 @@ test('400 names what a request lacks', async () => {
     expect(error.param).toBe(pathOf[operation]);
   }
 });
-
-test('404 names what is there', async () => {
-  for (const path of ['embeddings', 'completions', 'images/generations', 'audio/speech', 'files']) {
-    const response = await server.call(`/openai/acme/v1/${path}`, { token, json: { model: 'openai/m' } });
-    expect(response.status).toBe(404);
-    expect(await response.json()).toMatchObject({ error: { message: expect.stringContaining('chat/completions') } });
-  }
-});

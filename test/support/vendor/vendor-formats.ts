@@ -40,6 +40,7 @@ export interface VendorBody {
   contents?: { role: string; parts: { text?: string }[] }[];
   generationConfig?: { maxOutputTokens?: number };
   tools?: unknown[];
+  input?: unknown;
 }
 
 export const chatFormat: VendorFormat = {
@@ -267,12 +268,30 @@ function response({ text, toolCall, usage }: VendorAnswer, status: string) {
   };
 }
 
+/** Embeddings of the first vendor: one vector for each input, as numbers or base64. */
+const embeddingsFormat: VendorFormat = {
+  name: 'openai',
+  read(path, body) {
+    if (path !== '/v1/embeddings') return undefined;
+    return { model: body.model ?? '', text: JSON.stringify(body.input), cap: undefined, streaming: false };
+  },
+  answer: ({ usage }) => ({
+    object: 'list',
+    data: [{ object: 'embedding', index: 0, embedding: [0.25, -1] }],
+    model: 'm',
+    ...(usage === undefined ? {} : { usage: { prompt_tokens: usage.input, total_tokens: usage.input } }),
+  }),
+  events: () => [],
+  error: chatFormat.error,
+};
+
 export const vendorFormats: readonly VendorFormat[] = [
   chatFormat,
   messagesFormat,
   countTokens,
   generateContent,
   responsesFormat,
+  embeddingsFormat,
 ];
 
 function candidate({ toolCall, usage }: VendorAnswer, text: string, finishReason: string | undefined) {
