@@ -9,10 +9,10 @@ import { findNginx } from './test/support/server/nginx-program.ts';
 import { findPgbouncer } from './test/support/server/pgbouncer-program.ts';
 import { findPostgresPrograms } from './test/support/server/postgres-programs.ts';
 
-// npm installs no pgbouncer. Where it is missing this test does not run, and the run says so. CI installs it.
-const poolerTest = 'test/postgres/connections/pooler.test.ts';
+// npm installs no pgbouncer. Where it is missing these do not run, and the run says so. CI installs it.
+const poolerTests = ['test/postgres/connections/pooler.test.ts', 'test/client/attribution/pooler.test.ts'];
 const leavesOutPooler = process.env.CI === undefined && findPgbouncer() === undefined;
-if (leavesOutPooler) console.warn(`pgbouncer is not installed, so ${poolerTest} does not run.`);
+if (leavesOutPooler) console.warn(`pgbouncer is not installed, so ${poolerTests.join(', ')} do not run.`);
 
 const proxyTest = 'test/history/feed/behind-nginx.test.ts';
 const leavesOutProxy = process.env.CI === undefined && findNginx() === undefined;
@@ -86,7 +86,7 @@ export default defineConfig(({ mode }) => ({
     include: (modes[mode] ?? whole).include,
     exclude: [
       ...configDefaults.exclude,
-      ...(leavesOutPooler ? [poolerTest] : []),
+      ...(leavesOutPooler ? poolerTests : []),
       ...(leavesOutProxy ? [proxyTest] : []),
       ...(leavesOutChart ? [chartTest] : []),
       ...(leavesOutDump ? [dumpTest] : []),

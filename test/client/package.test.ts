@@ -11,8 +11,19 @@ const root = join(import.meta.dirname, '..', '..');
 const client = join(root, 'clients', 'typescript');
 
 const typed = `import { Annals, type ChangeEntry, type Job } from '@annals/client';
+import { type Context, express, fastify, hono, koa, nest, runWithContext } from '@annals/client/context';
 import { type JsonObject, stringifyJson } from '@annals/client/json';
+import { attribute } from '@annals/client/pg';
 import { and, entity, field } from '@annals/client/query';
+interface Pool { connect(): Promise<{ query(text: string): Promise<{ rows: unknown[] }>; release(): void }> }
+export const attributed = (pool: Pool): Promise<unknown[]> => runWithContext({ actor: 'Ada', actorId: 7 }, async () => {
+  const { rows } = await attribute.transaction(attribute(pool, { capture: false }), (client) => client.query('call x()'));
+  return rows;
+});
+interface Signed { headers: Record<string, string>; user?: { name: string } }
+const resolve = async ({ user }: Signed): Promise<Context | undefined> => user && { actor: user.name };
+export const middlewares = [express, fastify, koa, nest].map((make) => make(resolve, { trustCorrelation: true }));
+export const ofHono = hono((c: { req: { header(name: string): string | undefined } }) => ({ actor: c.req.header('x') }));
 const annals = new Annals({ baseUrl: '', tenant: 'acme', token: () => '' });
 export async function use(): Promise<[ChangeEntry[], Job | undefined, string]> {
   const entries: ChangeEntry[] = [];

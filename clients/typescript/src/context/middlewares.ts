@@ -1,0 +1,104 @@
+import { openRequest, type RequestFacts, type RequestOptions, type Resolve } from './request.ts';
+import { type Store, shared } from './shared.ts';
+
+// The parts of the frameworks' own types that are used, so that none of them is needed.
+
+/** A request of Node, Express or Fastify, or a context of Koa. */
+interface NodeRequest {
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  readonly ip?: string | undefined;
+  readonly socket?: { readonly remoteAddress?: string | undefined } | null | undefined;
+}
+
+interface HonoContext {
+  readonly req: { header(name: string): string | undefined };
+  readonly env?: unknown;
+}
+
+/** An Express middleware. `resolve` gets the request. */
+export function express<Request extends NodeRequest>(resolve: Resolve<Request>, options: RequestOptions = {}) {
+  return (request: Request, _response: unknown, next: (error?: unknown) => void): void => {
+    shared.storage.run(openNodeRequest(request, resolve, options), () => next());
+  };
+}
+
+/** A Koa middleware. `resolve` gets Koa's context. */
+export function koa<Context extends NodeRequest>(resolve: Resolve<Context>, options: RequestOptions = {}) {
+  return async (context: Context, next: () => Promise<unknown>): Promise<void> => {
+    await shared.storage.run(openNodeRequest(context, resolve, options), next);
+  };
+}
+
+/** A Hono middleware. `resolve` gets Hono's context. */
+export function hono<Context extends HonoContext>(resolve: Resolve<Context>, options: RequestOptions = {}) {
+  return async (context: Context, next: () => Promise<void>): Promise<void> => {
+    const facts = {
+      header: (name: string) => context.req.header(name),
+      address: () => addressOfNode((context.env as { incoming?: NodeRequest } | undefined)?.incoming),
+    };
+    await shared.storage.run(openRequest(context, resolve, facts, options), next);
+  };
+}
+
+interface FastifyInstance<Request> {
+  addHook(
+    name: 'onRequest' | 'preValidation',
+    hook: (request: Request, reply: unknown, done: () => void) => void,
+  ): unknown;
+}
+
+/** A Fastify plugin, for the instance that registers it and those inside. `resolve` gets Fastify's request. */
+export function fastify<Request extends NodeRequest>(resolve: Resolve<Request>, options: RequestOptions = {}) {
+  const plugin = (instance: FastifyInstance<Request>, _options: unknown, done: () => void): void => {
+    const stores = new WeakMap<Request, Store>();
+    instance.addHook('onRequest', (request, _reply, next) => {
+      const store = openNodeRequest(request, resolve, options);
+      stores.set(request, store);
+      shared.storage.run(store, next);
+    });
+    // The body arrives in events of the socket, in whose context the handler would go on.
+    instance.addHook('preValidation', (request, _reply, next) => shared.storage.run(stores.get(request), next));
+    done();
+  };
+  return Object.assign(plugin, {
+    [Symbol.for('skip-override')]: true,
+    [Symbol.for('fastify.display-name')]: '@annals/client/context',
+  });
+}
+
+interface NestExecution {
+  switchToHttp(): { getRequest(): unknown };
+  getType?(): string;
+}
+
+/** A Nest interceptor, which runs after the guards. `resolve` gets the request of Nest's HTTP server. */
+export function nest<Request extends NodeRequest>(resolve: Resolve<Request>, options: RequestOptions = {}) {
+  return {
+    intercept<T>(execution: NestExecution, next: { handle(): T }): T {
+      if (execution.getType !== undefined && execution.getType() !== 'http') return next.handle();
+      const request = execution.switchToHttp().getRequest() as Request;
+      // Nest binds what handle() returns to the context in which it was called.
+      return shared.storage.run(openNodeRequest(request, resolve, options), () => next.handle());
+    },
+  };
+}
+
+/** The context of a request of Node's own servers, or of a framework whose requests look like them. */
+export function openNodeRequest<Request extends NodeRequest>(
+  request: Request,
+  resolve: Resolve<Request>,
+  options: RequestOptions,
+): Store {
+  const facts: RequestFacts = {
+    header(name) {
+      const value = request.headers[name];
+      return typeof value === 'string' ? value : undefined;
+    },
+    address: () => addressOfNode(request),
+  };
+  return openRequest(request, resolve, facts, options);
+}
+
+function addressOfNode(request: NodeRequest | undefined): string | undefined {
+  return request?.ip ?? request?.socket?.remoteAddress ?? undefined;
+}

@@ -1,0 +1,347 @@
+// One subject that would not be plainer in two files: what is in flight on a connection, and what is set there.
+
+import { type Store, shared } from '../context/shared.ts';
+import { resolution, textOf } from '../context/store.ts';
+import { type Exchange, JointExchange, SettingExchange } from './exchange.ts';
+import { type Client, type Connection, isPlainQuery, type Message, type Query } from './internals.ts';
+import { readStatement, type Statement } from './statements.ts';
+import { ServerSupport } from './support.ts';
+
+/** A call of the application's `query()`. */
+export interface Call {
+  readonly store: Store | undefined;
+  /** What was set by setContext when it was called. */
+  readonly set: Store['set'];
+  readonly isSubmittable: boolean;
+  readonly hasCallback: boolean;
+}
+
+type Fault = Error | null | undefined;
+
+/** The setting may be that of an outer savepoint: it equals no text. */
+const anyText = Symbol('any');
+const noContext = '{}';
+const textOid = 25;
+
+/** Tags after which a transaction has another setting than the one that was sent. */
+const endsSetting: ReadonlyMap<string | undefined, undefined | typeof anyText> = new Map([
+  ...['BEGIN', 'START TRANSACTION', 'COMMIT', 'PREPARE TRANSACTION'].map((tag) => [tag, undefined] as const),
+  ...['ROLLBACK', 'RESET'].map((tag) => [tag, anyText] as const),
+]);
+
+/**
+ * Attributes the statements of one connection. It puts `annals.who` in front of a statement when pg sends it, and drops
+ * the answers to that before pg sees them, so that pg's queue, queries and events are as without it.
+ */
+export class Line {
+  readonly #client: Client;
+  readonly #connection: Connection;
+  readonly #support: ServerSupport;
+  readonly #sql: string;
+  /** Of the last ReadyForQuery. Undefined until one is seen. */
+  #status: string | undefined;
+  /** In pipeline mode: the status after what is in flight. */
+  #expected: string | undefined;
+  /** `annals.who` of the transaction: undefined if we have not set it. */
+  #sent: string | typeof anyText | undefined;
+  /** What was sent and not answered: exchanges of ours; in pipeline mode also queries of the application, as null. */
+  readonly #inFlight: (Exchange | null)[] = [];
+  /** The error that a setting met in a transaction, which the server then reports as 25P02. */
+  #failure: Message | undefined;
+  /** In whose context the events of a query run that the application submitted. */
+  #eventStore: { readonly store: Store | undefined } | undefined;
+  #hasEnded = false;
+  /** The next event repeats a `message`. */
+  #isAnnounced = false;
+  /** Whether every statement of the transaction may write: `attribute.transaction`. */
+  coversAll = false;
+
+  constructor(client: Client, isCaptured: boolean) {
+    this.#client = client;
+    this.#connection = client.connection;
+    this.#support = new ServerSupport(client, isCaptured);
+    this.#sql = settingSql(isCaptured);
+    this.#status = client._txStatus ?? (client.hasExecuted === true ? undefined : 'I');
+    if (client.pipeline === true)
+      for (const _query of [...(client._sentQueryQueue ?? []), ...(client._activeQuery ? [0] : [])])
+        this.#inFlight.push(null);
+    this.#filterMessages();
+  }
+
+  get knowsStatus(): boolean {
+    return this.#status !== undefined;
+  }
+
+  get isInTransaction(): boolean {
+    return this.#status !== undefined && this.#status !== 'I';
+  }
+
+  /** Prepares a query that pg is about to put into its queue. */
+  adopt(query: Query, call: Call): void {
+    const { callback } = query;
+    if (call.hasCallback && callback !== undefined)
+      query.callback = (...values: unknown[]) => shared.storage.run(call.store, callback, ...values);
+    const statement = typeof query.text === 'string' ? readStatement(query.text) : undefined;
+    if (!this.#concerns(statement, query, call)) return;
+    const submit = query.submit;
+    const isOwn = Object.hasOwn(query, 'submit');
+    Object.defineProperty(query, 'submit', {
+      configurable: true,
+      writable: true,
+      enumerable: isOwn,
+      value: (connection: Connection) => {
+        if (isOwn) query.submit = submit;
+        else Reflect.deleteProperty(query, 'submit');
+        if (call.isSubmittable) this.#eventStore = { store: call.store };
+        return this.#submit(query, call, statement ?? this.#statementOf(query), (to = connection) =>
+          submit.call(query, to),
+        );
+      },
+    });
+  }
+
+  #concerns(statement: Statement | undefined, query: Query, call: Call): boolean {
+    if (call.isSubmittable || this.#client.pipeline === true || this.coversAll) return true;
+    if (statement === undefined) return query.name !== undefined;
+    return statement.kind === 'write' || this.#wouldProbe(statement);
+  }
+
+  /** A query may name a statement that the connection has prepared, without its text. */
+  #statementOf({ text, name }: Query): Statement | undefined {
+    const known = typeof text === 'string' ? text : name && this.#connection.parsedStatements[name];
+    return known ? readStatement(known) : undefined;
+  }
+
+  #submit(query: Query, call: Call, statement: Statement | undefined, send: (to?: Connection) => Fault): Fault {
+    if (this.#client.pipeline === true) return this.#submitToPipeline(call, statement, send);
+    if (statement === undefined) return send();
+    if (this.#status === 'T' && this.#mayWrite(statement))
+      return this.#resolved(query, call, () => {
+        this.#precede(call);
+        return send();
+      });
+    if (this.#status !== 'I') return send();
+    if (this.#wouldProbe(statement)) this.#probe();
+    if (!statement.isRowStatement || !statement.isSingle || !isPlainQuery(query) || this.#support.state === 'no')
+      return send();
+    return this.#resolved(query, call, () => {
+      const text = call.store && textOf(call.store, call.set);
+      return text === undefined ? send() : this.#sendJoint(query, text, send);
+    });
+  }
+
+  /** What is in flight decides the status: a setting outside of a transaction has no effect. */
+  #submitToPipeline(call: Call, statement: Statement | undefined, send: () => Fault): Fault {
+    if (this.#inFlight.length === 0) this.#expected = this.#status;
+    if (statement !== undefined && this.#expected === 'I' && this.#wouldProbe(statement)) this.#probe();
+    const isOpen = this.#expected !== undefined && this.#expected !== 'I' && this.#expected !== 'E';
+    if (isOpen && statement !== undefined && this.#mayWrite(statement)) this.#precede(call);
+    const fault = send();
+    if (fault) return fault;
+    this.#inFlight.push(null);
+    if (statement === undefined || !statement.isSingle) {
+      this.#expected = 'unknown';
+      this.#sent = anyText;
+    } else if (statement.kind === 'begin') {
+      this.#expected = 'T';
+      this.#sent = undefined;
+    } else if (statement.kind === 'end') {
+      this.#expected = 'unknown';
+      this.#sent &&= anyText;
+    }
+    return fault;
+  }
+
+  #mayWrite({ kind }: Statement): boolean {
+    return kind === 'write' || (this.coversAll && kind === 'other');
+  }
+
+  /** What may open a transaction, in which a refusal would be too late. */
+  #wouldProbe({ kind, isSingle }: Statement): boolean {
+    return this.#support.state === 'unknown' && (kind === 'begin' || !isSingle);
+  }
+
+  /** Waits for the application's `resolve`, if it has not returned, and calls `go`. */
+  #resolved(query: Query, { store }: Call, go: () => Fault): Fault {
+    const waiting = store && resolution(store);
+    if (waiting === undefined) return go();
+    void waiting.then(() => {
+      if (!this.#hasEnded) this.#afterwards(query, go());
+    });
+    return null;
+  }
+
+  /** What pg does with the result of `submit`. */
+  #afterwards(query: Query, fault: Fault): void {
+    if (!fault) return;
+    process.nextTick(() => {
+      query.handleError(fault, this.#connection);
+      this.#client.readyForQuery = true;
+      this.#client._pulseQueryQueue();
+    });
+  }
+
+  #precede({ store, set }: Call): void {
+    const text = (store && textOf(store, set)) ?? (this.#sent === undefined ? undefined : noContext);
+    if (text === undefined || text === this.#sent || this.#support.state !== 'yes') return;
+    this.#sent = text;
+    this.#exchange(text, (error) => {
+      if (error === undefined) return;
+      this.#sent = anyText;
+      this.#failure = error;
+      this.#support.refused(error.code);
+    });
+  }
+
+  #probe(): void {
+    this.#exchange(noContext, (error) => {
+      if (error === undefined) this.#support.accepted();
+      else this.#support.refused(error.code);
+    });
+  }
+
+  #exchange(text: string, ended: (error: Message | undefined) => void): void {
+    this.#corked(() => {
+      this.#write(text);
+      this.#connection.sync();
+    });
+    this.#inFlight.push(new SettingExchange(ended));
+  }
+
+  #sendJoint(query: Query, text: string, send: (to?: Connection) => Fault): Fault {
+    const connection = this.#connection;
+    const isSimple = query.requiresPreparation?.() === false;
+    let hasBegun = false;
+    const begin = () => {
+      if (hasBegun) return;
+      hasBegun = true;
+      this.#write(text);
+      const exchange = new JointExchange({
+        connection,
+        isSimple,
+        accepted: () => this.#support.accepted(),
+        refused: ({ code }) => this.#support.refused(code),
+        repeat: () => {
+          // pg noted that it has sent the statement of this name, but the server skipped it.
+          if (query.name !== undefined) delete connection.submittedNamedStatements?.[query.name];
+          this.#afterwards(query, send());
+        },
+      });
+      this.#inFlight.push(exchange);
+    };
+    return this.#corked(() => send(precededBy(connection, begin)));
+  }
+
+  #write(text: string): void {
+    const connection = this.#connection;
+    connection.parse({ text: this.#sql, name: '', types: [textOid] });
+    connection.bind({ portal: '', statement: '', values: [text] });
+    connection.execute({ portal: '' });
+  }
+
+  #corked<T>(write: () => T): T {
+    const { stream } = this.#connection;
+    stream.cork?.();
+    try {
+      return write();
+    } finally {
+      stream.uncork?.();
+    }
+  }
+
+  #filterMessages(): void {
+    const connection = this.#connection;
+    const emit = connection.emit;
+    const pass = (event: string | symbol, values: unknown[]): boolean => {
+      const at = this.#eventStore;
+      if (event === 'readyForQuery') this.#eventStore = undefined;
+      const go = () => Reflect.apply(emit, connection, [event, ...values]);
+      return at === undefined ? go() : shared.storage.run(at.store, go);
+    };
+    let isDropped = false;
+    Object.defineProperty(connection, 'emit', {
+      configurable: true,
+      writable: true,
+      value: (event: string | symbol, ...values: unknown[]): boolean => {
+        const [message = {}] = values as Message[];
+        // pg emits each message twice where somebody listens to `message`: first as that, then under its own name.
+        if (event === 'message') {
+          const { name = '' } = message;
+          isDropped = this.#takes(name === 'error' ? 'errorMessage' : name, message);
+          const hasListened = !isDropped && pass(event, values);
+          this.#isAnnounced = true;
+          return hasListened;
+        }
+        if (!this.#isAnnounced) isDropped = typeof event === 'string' && this.#takes(event, message);
+        this.#isAnnounced = false;
+        if (isDropped) return false;
+        if (event === 'errorMessage' && this.#failure !== undefined && message.code === '25P02')
+          return pass(event, [this.#failure]);
+        if (event === 'end' || event === 'error') this.#end(pass);
+        return pass(event, values);
+      },
+    });
+  }
+
+  /** Whether a message is an answer to what we sent. */
+  #takes(event: string, message: Message): boolean {
+    const [head] = this.#inFlight;
+    if (event === 'readyForQuery') {
+      this.#status = message.status;
+      if (head === null) this.#inFlight.shift();
+    }
+    const isTaken = head?.take(event, message) ?? false;
+    if (head?.isOver === true) this.#inFlight.shift();
+    if (!isTaken) this.#observe(event, message);
+    return isTaken;
+  }
+
+  #observe(event: string, { status, text }: Message): void {
+    if (event === 'readyForQuery') {
+      this.#failure = undefined;
+      if (status === 'I' && this.#inFlight.length === 0) this.#sent = undefined;
+      if (status === 'I') this.coversAll = false;
+    } else if (event === 'commandComplete' && this.#client.pipeline !== true && endsSetting.has(text)) {
+      const setting = endsSetting.get(text);
+      this.#sent = this.#sent === undefined ? undefined : setting;
+    }
+  }
+
+  /** The server may end the connection with the error of a setting: it is that of the application's query. */
+  #end(pass: (event: string, values: unknown[]) => boolean): void {
+    const held = this.#inFlight.find((exchange) => exchange?.error !== undefined)?.error ?? this.#failure;
+    this.#hasEnded = true;
+    this.#inFlight.length = 0;
+    this.#failure = undefined;
+    if (held !== undefined) pass('errorMessage', [held]);
+  }
+}
+
+/** The same connection, which calls `begin` before its first message and sends no Query message. */
+function precededBy(connection: Connection, begin: () => void): Connection {
+  const sent: Partial<Connection> = {
+    parse(message) {
+      begin();
+      connection.parse(message);
+    },
+    bind(message) {
+      begin();
+      connection.bind(message);
+    },
+    query(text) {
+      begin();
+      connection.parse({ text, name: '' });
+      connection.bind({ portal: '', statement: '', values: [] });
+      connection.describe({ type: 'P', name: '' });
+      connection.execute({ portal: '' });
+      connection.sync();
+    },
+  };
+  return Object.assign(Object.create(connection), sent);
+}
+
+function settingSql(isCaptured: boolean): string {
+  const setting = `select pg_catalog.set_config('annals.who', $1, true)`;
+  if (!isCaptured) return setting;
+  return `${setting}, case when not pg_catalog.pg_is_in_recovery() then pg_catalog.pg_logical_emit_message(true, 'annals.who', $1) end`;
+}
