@@ -114,7 +114,7 @@ export function createAnthropic(options: AnthropicOptions): Anthropic {
         if (answer === undefined) throw new Error('an answer was not passed through');
         return { text: answer.text, headers: passedHeaders(answer.headers, true) };
       } catch (error) {
-        throw errorOfAnswer(error, key.item);
+        throw errorOfAnswer(error, key.item, { isFree: true });
       }
     },
 

@@ -27,7 +27,7 @@ export function boundOf({ call, input }: Pick<QuotaRequest, 'call' | 'input'>): 
 }
 
 /** Tokens that other vendors add to a call with tools or a format. */
-const perCallOfOthers = 1_024;
+export const perCallOfOthers = 1_024;
 
 const perMessage = 16;
 const perCall = 64;

@@ -29,7 +29,7 @@ export function refusedByBudget({ outcome, budget, bound, rest: left }: BudgetRe
     case 'unbounded':
       return new AnnalsError(
         'validation_violation',
-        `The images or files have no known number of tokens, and the budget ${budget} applies to the call.`,
+        `The images, files or typed tools have no known number of tokens, and the budget ${budget} applies to the call.`,
       );
   }
 }

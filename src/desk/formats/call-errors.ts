@@ -19,14 +19,18 @@ const noRetry = { 'x-should-retry': 'false' };
 
 /**
  * The error of a call for clients of a provider's format. A used-up quota is 429 without retry; one reserved by others is 429 with
- * Retry-After. A call that may have cost something is not retried either.
+ * Retry-After. A call that may have cost something is not retried either; one that `isFree` cannot have.
  */
-export function errorOfAnswer(error: unknown, keyItem: string | undefined): unknown {
+export function errorOfAnswer(
+  error: unknown,
+  keyItem: string | undefined,
+  { isFree = false }: { readonly isFree?: boolean } = {},
+): unknown {
   if (error instanceof ProviderError) {
     const failure = errorOfCall(error);
     const { vendor } = error;
     const details = error.fault === 'key_refused' ? [refusedKey(keyItem)] : [];
-    const mayPass = error.usage === 'none' && error.fault !== 'quota_exhausted';
+    const mayPass = (isFree || error.usage === 'none') && error.fault !== 'quota_exhausted';
     const vendorHeaders = passedHeaders(error.vendorHeaders, keyItem !== undefined);
     const headers = { ...vendorHeaders, ...failure.headers, ...(mayPass ? {} : noRetry) };
     if (vendor !== undefined && keyItem !== undefined && error.fault !== 'key_refused') {

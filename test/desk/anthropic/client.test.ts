@@ -1,5 +1,6 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { beforeEach, expect, test } from 'vitest';
+import { createKey } from '../../../src/access/keys/key-store.ts';
 import { builtInModels } from '../../../src/desk/models/read-models.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
 import { startOpenai } from '../openai/openai-server.ts';
@@ -144,6 +145,9 @@ test('tokens are counted without a record and without a reservation', async () =
   expect(await (await server.call('/usage/acme/calls', { token })).text()).toBe(before);
   vendor.behave({ kind: 'status', status: 429, headers: { 'retry-after': '3' } });
   expect(await errorOf(client.messages.countTokens({ model, messages }))).toMatchObject({ status: 429 });
+  vendor.behave({ kind: 'cut' });
+  const cut = await errorOf(client.messages.countTokens({ model, messages }));
+  expect([cut.status, cut.headers?.get('x-should-retry')]).toEqual([502, null]);
 });
 
 test('models are listed by their bare ids, page by page, and read one by one', async () => {
@@ -182,6 +186,28 @@ test('an error in a stream reaches the client, which retries nothing that may ha
   vendor.behave({ kind: 'garbage' });
   expect(await errorOf(retrying.messages.create(hello))).toMatchObject({ status: 502, type: 'api_error' });
   expect(vendor.requests).toHaveLength(2);
+});
+
+test('the end user is that of the header or of the key, and a key with models calls and lists these alone', async () => {
+  const scopes = ['ai.completion_manage' as const];
+  const of = async (options: { user?: string; models?: string[] }, headers: Record<string, string> = {}) => {
+    const { key } = await createKey(server.context.db, { tenant: 'acme', scopes, ...options });
+    return new Anthropic({ apiKey: key, baseURL, maxRetries: 0, defaultHeaders: headers });
+  };
+  const asked = { ...hello, model: 'claude-of-users', metadata: { user_id: 'said' } };
+  await (await of({}, { 'annals-user': 'jill' })).messages.create(asked);
+  await (await of({ user: 'jane' })).messages.create(asked);
+  const other = await errorOf((await of({ user: 'jane' }, { 'annals-user': 'john' })).messages.create(asked));
+  expect(other).toMatchObject({ status: 403, type: 'permission_error' });
+  const list = await server.call('/usage/acme/calls?q=model:claude-of-users&sort=_id:ASC', { token });
+  expect(((await list.json()) as { user?: string }[]).map(({ user }) => user)).toEqual(['jill', 'jane']);
+  const few = await of({ models: ['anthropic/claude-opus-5', 'openai/gpt-5'] });
+  expect((await few.models.list()).data.map(({ id }) => id)).toEqual(['claude-opus-5']);
+  expect((await few.messages.create({ ...hello, model: 'claude-opus-5' })).content).toHaveLength(1);
+  const { max_tokens: _, ...counted } = hello;
+  for (const call of [few.messages.create(hello), few.messages.countTokens(counted)]) {
+    expect(await errorOf(call)).toMatchObject({ status: 404, type: 'not_found_error' });
+  }
 });
 
 test('a budget that is used up is 429 and not tried again', async () => {

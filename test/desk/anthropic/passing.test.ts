@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { anthropicLimits } from '../../../src/desk/anthropic/limits.ts';
+import { perCallOfOthers } from '../../../src/desk/completions/input-bound.ts';
+import { perCall } from '../../../src/desk/formats/passed-request.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
 import { Random } from '../../support/oracle/random.ts';
 import { trials } from '../../support/oracle/trials.ts';
@@ -523,7 +525,7 @@ describe('budgets', () => {
 
   test('a call that may write to a cache for an hour reserves that price, and is charged by what it wrote', async () => {
     const cache = (ttl: string) => textOf(`"cache_control":{"type":"ephemeral","ttl":"${ttl}"}`, 'claude-sonnet-4-5');
-    const input = cache('5m').length + 64 + 1_024;
+    const input = cache('5m').length + perCall + perCallOfOthers;
     // In dollars a million: 3.75 for five minutes, 6 for an hour, 15 for output.
     const limitUsd = ((input * 4.875 + 50 * 15) / 1_000_000).toFixed(12);
     const of = await limited('hourly', { limitUsd });
@@ -573,6 +575,6 @@ describe('budgets', () => {
     expect(await spent()).toBe(258 + 2 + 50);
     vendor.behave({ kind: 'cut' });
     expect((await send(textOf(), of)).status).toBe(502);
-    expect(await spent()).toBe(310 + textOf().length + 64 + 1_024 + 50);
+    expect(await spent()).toBe(310 + textOf().length + perCall + perCallOfOthers + 50);
   });
 });

@@ -8,6 +8,7 @@ import { startOpenai } from './openai-server.ts';
 const tenant = 'acme';
 const chat = { model: 'openai/gpt-4.1', messages: [{ role: 'user', content: 'Hello' }] };
 const response = { model: 'openai/gpt-4.1', input: 'Hello' };
+const message = { ...chat, model: 'anthropic/claude-sonnet-5-5', max_tokens: 50 };
 
 const openai = closeAfterAll(await startOpenai());
 await openai.tenantWithKeys(tenant);
@@ -36,7 +37,8 @@ function passedThrough(number: number) {
 
 async function send(key: string | undefined, body: object, options: { by?: string; signal?: AbortSignal } = {}) {
   const { by = token, signal } = options;
-  const path = `/openai/${tenant}/v1/${'input' in body ? 'responses' : 'chat/completions'}`;
+  const ofOpenai = 'input' in body ? 'responses' : 'chat/completions';
+  const path = 'max_tokens' in body ? `/anthropic/${tenant}/v1/messages` : `/openai/${tenant}/v1/${ofOpenai}`;
   const answer = await openai.server.call(path, {
     token: by,
     ...(signal && { signal }),
@@ -51,6 +53,8 @@ const bodies = [
   ['a stream of chat/completions', { ...chat, stream: true }],
   ['responses', response],
   ['a stream of responses', { ...response, stream: true }],
+  ['messages', message],
+  ['a stream of messages', { ...message, stream: true }],
 ] as const;
 
 test.each(bodies)(
@@ -70,8 +74,22 @@ test.each(bodies)('%s: another body is 409 that no client retries', async (name,
   const { status, headers, text } = await send(`${name} other`, { ...body, temperature: 0.5 });
   expect(status).toBe(409);
   expect(headers.get('x-should-retry')).toBe('false');
-  expect(JSON.parse(text)).toMatchObject({ error: { param: 'Idempotency-Key', type: 'invalid_request_error' } });
+  const { error } = JSON.parse(text);
+  expect(error.message).toContain('Idempotency-Key: belongs to another request');
+  expect(error.type).toBe('max_tokens' in body ? 'conflict_error' : 'invalid_request_error');
   expect(openai.vendor.requests).toHaveLength(1);
+});
+
+test('one key is another in another format, whose answers differ', async () => {
+  const ofOpenai = await openai.server.call(`/openai/${tenant}/v1/chat/completions`, {
+    token,
+    headers: { 'idempotency-key': 'both' },
+    json: message,
+  });
+  expect(await ofOpenai.json()).toMatchObject({ object: 'chat.completion' });
+  const { status, text } = await send('both', message);
+  expect({ status, body: JSON.parse(text) }).toMatchObject({ status: 200, body: { type: 'message' } });
+  expect(openai.vendor.requests).toHaveLength(2);
 });
 
 test('a key of 255 characters is taken, a longer or empty one is 400 by its name', async () => {
