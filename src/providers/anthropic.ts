@@ -153,6 +153,7 @@ export const anthropic: Adapter = {
       cacheWriteTokens,
       hourCacheWriteTokens,
       outputTokens: figure(raw, 'output_tokens'),
+      reasoningTokens: figure(memberOf(raw, 'output_tokens_details'), 'thinking_tokens'),
     };
   },
 

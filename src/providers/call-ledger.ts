@@ -27,6 +27,8 @@ export interface CallLedger {
 export interface InputBound {
   readonly tokens: number;
   readonly images: number;
+  /** Whether vendors add nothing to it. */
+  readonly isExact?: boolean;
 }
 
 export interface QuotaRequest {

@@ -55,11 +55,16 @@ function enter<Result>(observer: CallObserver, call: () => Result): Result {
 
 /** Traces each call of a provider in a span, without texts, keys or addresses. */
 export function tracedCalls(tracer: Tracer): ObserveCall {
-  return ({ provider, model }) => {
-    const span = tracer.begin(`chat ${model}`, {
+  return ({ provider, model, passThrough }) => {
+    const operation = passThrough?.operation === 'embeddings' ? 'embeddings' : 'chat';
+    const span = tracer.begin(`${operation} ${model}`, {
       kind: 'client',
       parent: currentTrace(),
-      attributes: { 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': provider, 'gen_ai.request.model': model },
+      attributes: {
+        'gen_ai.operation.name': operation,
+        'gen_ai.provider.name': provider,
+        'gen_ai.request.model': model,
+      },
     });
     return {
       enter: (call) => enterTrace(span.context, call),

@@ -36,7 +36,7 @@ export const messages: PassedFormat = {
   usageOf(raw) {
     const iterations = listOf(memberOf(raw, 'iterations'));
     // The figures at the top leave out those of a compaction.
-    return iterations.length === 0 ? usageOf(raw) : iterations.map(usageOf).reduce(sumOf);
+    return iterations.length === 0 ? anthropic.usageOf(raw) : iterations.map(anthropic.usageOf).reduce(sumOf);
   },
   faultOfRefusal: (status, body) => anthropic.faultOfRefusal?.(status, body),
 };
@@ -59,11 +59,6 @@ const finishReasons: Readonly<Record<string, Answer['finishReason']>> = {
   model_context_window_exceeded: 'length',
   refusal: 'content-filter',
 };
-
-function usageOf(raw: unknown): Usage {
-  const reasoningTokens = figure(memberOf(raw, 'output_tokens_details'), 'thinking_tokens');
-  return { ...anthropic.usageOf(raw), ...(reasoningTokens !== undefined && { reasoningTokens }) };
-}
 
 /** An unknown input or output makes the sum unknown. */
 function sumOf(one: Usage, other: Usage): Usage {

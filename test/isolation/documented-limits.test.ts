@@ -404,6 +404,10 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['Time in which a call waits for a quota', seconds(defaultTimes.quotaWait)],
   ['Input tokens that an image reserves with the shared token', grouped(tokensOfImage)],
   [
+    'Inputs, JSON values of a request and of an answer of embeddings, and bytes of an answer',
+    `${grouped(openaiLimits.inputs)}; ${grouped(openaiLimits.embeddingValues)}; ${grouped(answerLimits.embeddingsValues)}; ${mebibytes(answerLimits.embeddingsBytes)}`,
+  ],
+  [
     'Messages, items of `input`, tools and `stop` of a request of an OpenAI client',
     `${grouped(openaiLimits.messages)}; ${grouped(openaiLimits.items)}; ${openaiLimits.tools}; ${openaiLimits.stops}`,
   ],

@@ -7,6 +7,7 @@ import { createLogger } from '../../src/http/logger.ts';
 import { createTracer } from '../../src/metrics/open-telemetry.ts';
 import { closeAfterAll } from '../support/close-after-all.ts';
 import { startCollector } from '../support/server/collector.ts';
+import { setProviderToken } from '../support/server/completions.ts';
 import { eventually, letOthersWork } from '../support/server/patience.ts';
 import { startTestServer } from '../support/server/server.ts';
 import { startVendor } from '../support/vendor/vendor-server.ts';
@@ -66,6 +67,19 @@ test('a request continues with the trace of its client; its statements and its c
     tracestate: 'other=1',
   });
   expect(collector.headers).toContain('a key');
+});
+
+test('a call for embeddings is named so', async () => {
+  const id = traceId.replace('0af7', '7777');
+  const token = await server.token('embedding');
+  await setProviderToken(server, 'embedding', 'sk-own');
+  const response = await server.call('/openai/embedding/v1/embeddings', {
+    token,
+    headers: { traceparent: traceparent(id) },
+    json: { model: 'openai/text-embedding-3-small', input: 'Hello' },
+  });
+  expect(response.status).toBe(200);
+  await eventually(() => ofTrace(id).map(({ name }) => name)).toContain('embeddings text-embedding-3-small');
 });
 
 test('a job is a trace of its own, with a link to the request that queued it', async () => {

@@ -19,7 +19,7 @@ export function inputBound(messages: readonly Message[], tools: readonly Tool[] 
 export function boundOf({ call, input }: Pick<QuotaRequest, 'call' | 'input'>): { tokens: number; isBounded: boolean } {
   if (input === undefined) return { tokens: 0, isBounded: false };
   const { imageTokens } = call.price ?? {};
-  const around = call.provider === 'openai' ? 0 : perCallOfOthers;
+  const around = call.provider === 'openai' || input.isExact === true ? 0 : perCallOfOthers;
   return {
     tokens: input.tokens + around + input.images * (imageTokens ?? tokensOfImage),
     isBounded: input.images === 0 || imageTokens !== undefined,

@@ -24,8 +24,7 @@ export function readPassedEmbeddings(
   if (members.flag('stream') === true) throw refused('stream', 'must be false: embeddings are not streamed');
   const splice = new JsonSplice(document).set(document, 'model', JSON.stringify(model));
   checkTextBytes(splice.length);
-  const ids = idsIn(members);
-  const inputBound: InputBound = { tokens: ids ?? splice.length + perCall, images: 0 };
+  const inputBound: InputBound = { tokens: idsIn(members) ?? splice.length + perCall, images: 0, isExact: true };
   return {
     stream: false,
     user: members.name('user', openaiLimits.userCharacters),

@@ -118,7 +118,7 @@ test('it costs its input alone, at the price of the model', async () => {
 
 describe('under a budget', () => {
   let tenants = 0;
-  async function frugal(limitTokens: number): Promise<(input: unknown) => Promise<Response>> {
+  async function frugal(limitTokens: number, of = model): Promise<(input: unknown) => Promise<Response>> {
     tenants += 1;
     const name = `frugal${tenants}`;
     await openai.tenantWithKeys(name);
@@ -126,11 +126,11 @@ describe('under a budget', () => {
     const json = { period: 'lifetime', limitTokens };
     const made = await openai.server.call(`/usage/${name}/budgets/all`, { method: 'PUT', token: by.token, json });
     expect(made.status).toBeLessThan(300);
-    return (input) => post(JSON.stringify({ model, input }), {}, by);
+    return (input) => post(JSON.stringify({ model: of, input }), {}, by);
   }
 
-  test('token ids reserve their number, to the last one, and are settled as reported', async () => {
-    const ask = await frugal(10);
+  test.each(passed)('token ids for %s reserve their number, and are settled as reported', async (provider) => {
+    const ask = await frugal(10, `${provider}/text-embedding-3-small`);
     openai.vendor.behave({ kind: 'answer', usage: { input: 4, output: 0 } });
     expect((await ask(Array(11).fill(5))).status).toBe(429);
     expect((await ask([Array(6).fill(5), Array(5).fill(5)])).status).toBe(429);

@@ -441,6 +441,15 @@ test.each(translated)('figures that %s does not report are left out', async (pro
   const both = { input_tokens: 7, output_tokens: 3, promptTokenCount: 7, candidatesTokenCount: 3 };
   const usages: [object, object | undefined][] = [
     [both, { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 }],
+    [
+      { ...both, output_tokens_details: { thinking_tokens: 2 }, candidatesTokenCount: 1, thoughtsTokenCount: 2 },
+      {
+        prompt_tokens: 7,
+        completion_tokens: 3,
+        total_tokens: 10,
+        completion_tokens_details: { reasoning_tokens: 2 },
+      },
+    ],
     [{ input_tokens: 7, promptTokenCount: 7 }, undefined],
     [{}, undefined],
   ];
