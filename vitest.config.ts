@@ -8,6 +8,7 @@ import { databaseTests, pureTests, testFiles } from './test/support/pure-tests.t
 import { findNginx } from './test/support/server/nginx-program.ts';
 import { findPgbouncer } from './test/support/server/pgbouncer-program.ts';
 import { findPostgresPrograms } from './test/support/server/postgres-programs.ts';
+import { findPython } from './test/support/server/python-program.ts';
 
 // npm installs no pgbouncer. Where it is missing these do not run, and the run says so. CI installs it.
 const poolerTests = ['test/postgres/connections/pooler.test.ts', 'test/client/attribution/pooler.test.ts'];
@@ -21,6 +22,11 @@ if (leavesOutProxy) console.warn(`nginx is not installed, so ${proxyTest} does n
 const chartTest = 'test/deploy/chart.test.ts';
 const leavesOutChart = process.env.CI === undefined && findHelm() === undefined;
 if (leavesOutChart) console.warn(`Helm is not installed, so ${chartTest} does not run.`);
+
+const pythonTest = 'test/client/python.test.ts';
+const leavesOutPython = process.env.CI === undefined && findPython() === undefined;
+if (leavesOutPython)
+  console.warn(`Python 3.11 with httpx, pytest and psycopg is not installed, so ${pythonTest} does not run.`);
 
 // The embedded PostgreSQL brings no pg_dump.
 const dumpTest = 'test/postgres/backup/pg-dump.test.ts';
@@ -89,6 +95,7 @@ export default defineConfig(({ mode }) => ({
       ...(leavesOutPooler ? poolerTests : []),
       ...(leavesOutProxy ? [proxyTest] : []),
       ...(leavesOutChart ? [chartTest] : []),
+      ...(leavesOutPython ? [pythonTest] : []),
       ...(leavesOutDump ? [dumpTest] : []),
       ...(leavesOutCluster ? [clusterTests] : []),
       ...(leavesOutBrowser ? browserTests : []),

@@ -45,6 +45,7 @@ const groups: readonly { readonly title: string; readonly names: readonly string
       'ai-tools',
       'viewer',
       'api',
+      'python',
       'pagination',
       'compatibility',
     ],

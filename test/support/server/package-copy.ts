@@ -22,6 +22,7 @@ const parts = [
   'deploy/prometheus',
   'docs',
   'examples',
+  'clients/python/README.md',
   'clients/typescript/README.md',
   'clients/viewer/README.md',
   'clients/viewer/dist',
