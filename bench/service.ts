@@ -14,6 +14,8 @@ export interface Service {
   readonly baseUrl: string;
   /** Milliseconds of processor time of the longest turn of the event loop since the last call. */
   maxTurn(): Promise<number>;
+  /** Bytes of the heap and beside it, after a collection. */
+  memory(): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -41,6 +43,11 @@ export async function startService(environment: Record<string, string>, command 
       child.send('read');
       const [{ maxTurn }] = (await once(child, 'message')) as [{ maxTurn: number }];
       return maxTurn;
+    },
+    async memory() {
+      child.send('memory');
+      const [{ memory }] = (await once(child, 'message')) as [{ memory: number }];
+      return memory;
     },
     stop: () => stop(child),
   };

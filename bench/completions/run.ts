@@ -7,8 +7,8 @@ import { freePort } from '../../src/postgres/embedded/server.ts';
 import { printTable, quantile } from '../figures.ts';
 import { processTime, serverTime } from '../processor-time.ts';
 import { makeTenant, openBenchServer } from '../server.ts';
-import { environmentOf, firstLineOf, startService, stop, tokenOf } from '../service.ts';
-import { load, type Round, type Target } from './load.ts';
+import { environmentOf, firstLineOf, type Service, startService, stop, tokenOf } from '../service.ts';
+import { load, loadCalls, loadStreams, type Round, type StreamRound, type Target } from './load.ts';
 
 // What a completion costs over the vendor called directly: Annals on a tenant's own token, Annals on the shared token
 // with its durable quota, and a gateway that keeps nothing; in one run, in turn.
@@ -18,10 +18,16 @@ const { values: settings } = parseArgs({
     rounds: { type: 'string', default: '5' },
     delays: { type: 'string', default: '0,20' },
     connections: { type: 'string', default: '1,16' },
+    /** Streams of each target. */
+    streams: { type: 'string', default: '100' },
+    /** Calls of each operation between two looks at the memory; 0: none. */
+    memory: { type: 'string', default: '18000' },
     /** The shared token as well. */
     shared: { type: 'boolean', default: false },
   },
 });
+/** Calls before the first look at the memory. */
+const warmCalls = 2_000;
 const gatewayFolder = join(import.meta.dirname, 'gateway');
 const children: ChildProcess[] = [];
 const messages = [
@@ -33,6 +39,7 @@ const messages = [
 interface Contender extends Target {
   pid?: number | undefined;
   isAnnals?: boolean;
+  memory?: Service['memory'];
 }
 
 interface Measured extends Round {
@@ -49,7 +56,9 @@ const clients = {
 try {
   installGateway();
   const rows: string[][] = [];
-  for (const delay of settings.delays.split(',')) rows.push(...(await measure(delay)));
+  const streamRows: string[][] = [];
+  const memoryRows: string[][] = [];
+  for (const delay of settings.delays.split(',')) rows.push(...(await measure(delay, { streamRows, memoryRows })));
   printTable(
     [
       ...['vendor answers after', 'connections', '', 'p50, ms', 'p99, ms', 'added p50, ms', '/ of the gateway'],
@@ -57,13 +66,23 @@ try {
     ],
     rows,
   );
+  if (streamRows.length > 0) {
+    const columns = ['first bytes, p50 ms', 'over the gateway, ms', 'chunk, p50 ms', 'added', '/ of the gateway'];
+    printTable(['streams, 1 connection', ...columns], streamRows);
+  }
+  if (memoryRows.length > 0) {
+    printTable(['memory after a collection', `after ${warmCalls} calls, MiB`, 'after the others', 'more'], memoryRows);
+  }
 } finally {
   for (const child of children) await stop(child);
   await drop();
   await server.release();
 }
 
-async function measure(delay: string): Promise<string[][]> {
+async function measure(
+  delay: string,
+  { streamRows, memoryRows }: Record<'streamRows' | 'memoryRows', string[][]>,
+): Promise<string[][]> {
   const vendor = await start([join(import.meta.dirname, 'vendor.ts'), delay]);
   const targets: Contender[] = [direct(vendor), await throughGateway(vendor), ...(await throughAnnals(vendor))];
   const rows: string[][] = [];
@@ -97,7 +116,48 @@ async function measure(delay: string): Promise<string[][]> {
       ]);
     }
   }
+  // The delay of the vendor changes neither.
+  if (streamRows.length === 0 && Number(settings.streams) > 0) streamRows.push(...(await measureStreams(targets)));
+  if (memoryRows.length === 0 && Number(settings.memory) > 0) memoryRows.push(...(await measureMemory(targets)));
   for (const child of children.splice(0).reverse()) await stop(child);
+  return rows;
+}
+
+async function measureStreams(targets: readonly Contender[]): Promise<string[][]> {
+  const passing = targets.filter((target) => target.url.endsWith('/chat/completions'));
+  const rounds = new Map<string, StreamRound>(passing.map(({ name }) => [name, { first: [], chunks: [] }]));
+  const count = 10;
+  for (const target of passing) await loadStreams(target, count);
+  for (let done = 0; done < Number(settings.streams); done += count) {
+    const offset = (done / count) % passing.length;
+    for (const target of [...passing.slice(offset), ...passing.slice(0, offset)]) {
+      const { first, chunks } = await loadStreams(target, count);
+      rounds.get(target.name)?.first.push(...first);
+      rounds.get(target.name)?.chunks.push(...chunks);
+    }
+  }
+  const p50 = (name: string, of: keyof StreamRound) => quantile(rounds.get(name)?.[of] ?? [], 0.5);
+  const added = (name: string) => p50(name, 'chunks') - p50('vendor directly', 'chunks');
+  return passing.map(({ name }) => [
+    name,
+    p50(name, 'first').toFixed(2),
+    (p50(name, 'first') - p50('@portkey-ai/gateway', 'first')).toFixed(2),
+    p50(name, 'chunks').toFixed(3),
+    added(name).toFixed(3),
+    (added(name) / added('@portkey-ai/gateway')).toFixed(2),
+  ]);
+}
+
+async function measureMemory(targets: readonly Contender[]): Promise<string[][]> {
+  const rows: string[][] = [];
+  for (const { memory, ...target } of targets) {
+    if (memory === undefined) continue;
+    await loadCalls(target, warmCalls);
+    const before = (await memory()) / 2 ** 20;
+    await loadCalls(target, Number(settings.memory));
+    const after = (await memory()) / 2 ** 20;
+    rows.push([target.name, before.toFixed(1), after.toFixed(1), (after - before).toFixed(1)]);
+  }
   return rows;
 }
 
@@ -145,6 +205,7 @@ async function throughAnnals(vendor: string): Promise<Contender[]> {
     process: child,
     pid,
     baseUrl,
+    memory,
   } = await startService(
     environmentOf(url, { OPENAI_BASE_URL: `${vendor}/v1`, ANNALS_SHARED_PROVIDER_TOKEN: 'sk-bench' }),
   );
@@ -160,7 +221,7 @@ async function throughAnnals(vendor: string): Promise<Contender[]> {
         body: JSON.stringify([{ key: 'providerApiToken', value: 'sk-bench' }]),
       });
     }
-    const target = { pid, isAnnals: true, headers };
+    const target = { pid, isAnnals: true, memory, headers };
     const openai = { url: `${baseUrl}/openai/${tenant}/v1/chat/completions`, name: `${name}, /openai` };
     targets.push({ ...target, ...openai, body: JSON.stringify({ model: 'gpt-5.4-mini', messages }) });
     const own = { url: `${baseUrl}/ai-service/${tenant}/completions`, name };
