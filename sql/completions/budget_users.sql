@@ -19,7 +19,8 @@ begin
       select '', case when u.by = 'all' then u.amount else -u.amount end, 0
         from used u where u.by <> 'key user'
       union all
-      select coalesce(r.call ->> 'end_user', ''), 0, case when in_tokens then r.input + r.output else r.cost end
+      select case when (r.call ->> 'user_fixed') is distinct from 'false' then coalesce(r.call ->> 'end_user', '')
+                  else '' end, 0, case when in_tokens then r.input + r.output else r.cost end
         from completion_reservation r
         where r.tenant = of_tenant and not r.charged and r.call is not null
           and usage_day((r.call ->> 'at')::timestamptz) between first and last

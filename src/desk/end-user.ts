@@ -35,16 +35,23 @@ function refused(message: string): AnnalsError {
 }
 
 /**
- * The end user of a call: that of the key, or else of the header, or else of the body. Throws insufficient_permissions
- * where a call with a key that has a user names another one.
+ * The end user of a call: that of the key, or else of the header, or else of the body, or else of its metadata, which
+ * programs fill as they like. Throws insufficient_permissions where a call with a key that has a user names another one.
  */
 export function endUserOf(
   { user: ofKey }: Pick<Credentials, 'user'>,
-  named: { readonly header: string | undefined; readonly body?: string | undefined },
+  named: {
+    readonly header: string | undefined;
+    readonly body?: string | undefined;
+    readonly metadata?: string | undefined;
+  },
 ): Pick<CallOrigin, 'user' | 'isUserFixed'> {
-  const { header, body = '' } = named;
+  const { header, body = '', metadata = '' } = named;
   const written = body === '' ? undefined : body;
-  if (ofKey === undefined) return { user: header ?? written };
+  if (ofKey === undefined) {
+    const user = header ?? written;
+    return user === undefined && metadata !== '' ? { user: metadata, isUserFixed: false } : { user };
+  }
   const other = Object.entries({ [userHeader]: header, user: written }).find(
     ([, user]) => user !== undefined && user !== ofKey,
   );

@@ -45,7 +45,10 @@ export interface CallOrigin {
   readonly agentId?: string | undefined;
   /** The end user: that of the key, or whom the client names. */
   readonly user?: string | undefined;
-  /** Whether the key fixes the user, so that budgets of users apply. */
+  /**
+   * True: the key fixes the user, so that budgets of users apply. False: metadata alone names the user, whom no budget
+   * and no sum counts. Left out: the client names the user.
+   */
   readonly isUserFixed?: boolean | undefined;
 }
 

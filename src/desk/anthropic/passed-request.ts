@@ -82,6 +82,7 @@ export async function readPassedRequest(
   return {
     stream: !isCount && (members.flag('stream') ?? false),
     user: undefined,
+    metadataUser: metadataUserOf(members),
     maxTokens: cap,
     answers: 1,
     leftOut: [],
@@ -99,9 +100,10 @@ export async function readPassedRequest(
   };
 }
 
-/** What `metadata` says of who uses the program. */
-export function metadataUserOf(value: unknown): string | undefined {
-  return new Members(value, '').object('metadata')?.text('user_id');
+/** What `metadata` says of who uses the program: its first characters, without NUL, which databases do not store. */
+function metadataUserOf(members: Members): string | undefined {
+  const user = members.object('metadata')?.text('user_id');
+  return user?.slice(0, anthropicLimits.userCharacters).toWellFormed().replaceAll('\0', '\ufffd');
 }
 
 function capOf(members: Members, isCount: boolean): number | undefined {

@@ -6,6 +6,8 @@ import { formatLimits } from './limits.ts';
 export interface PassedRequest {
   readonly stream: boolean;
   readonly user: string | undefined;
+  /** Whom metadata names, who need not be the end user. */
+  readonly metadataUser?: string | undefined;
   readonly maxTokens: number | undefined;
   /** How many answers it asks for. */
   readonly answers: number;

@@ -62,7 +62,7 @@ export function createPassing({
     if (unknown.length > 0) {
       logger.info({ tenant, members: unknown.slice(0, maxLogged) }, 'a request has members whose cost is unknown');
     }
-    const user = endUserOf(of, { header: of.header, body: passed.user });
+    const user = endUserOf(of, { header: of.header, body: passed.user, metadata: passed.metadataUser });
     const origin = { operation: format, clientId, makerId, ...user };
     const own = key && { provider, model, apiKey: key.token, baseUrl: key.baseUrl, hasBudgets: key.hasBudgets };
     const bounds = { maxTokens, inputBound, answers, isUnpriced, mayCacheForHour };

@@ -1,3 +1,4 @@
+// Requests that go out as they came. Long because it is one list of what may be in them.
 import { TimeSlice } from '../../core/fairness/time-slice.ts';
 import { elementsOf, memberOf, stringOf } from '../../core/json/members.ts';
 import { JsonSplice } from '../../core/json/splice.ts';

@@ -11,10 +11,10 @@ import { startOpenai } from '../openai/openai-server.ts';
 
 const program = process.env.CLAUDE_CODE_PATH;
 
-test.skipIf(program === undefined)(
-  'Claude Code changes a file by two turns of /v1/messages',
+test.skipIf(program === undefined).each(['ANTHROPIC_AUTH_TOKEN', 'ANTHROPIC_API_KEY'])(
+  'Claude Code with its credential in %s changes a file by two turns of /v1/messages',
   { timeout: 120_000 },
-  async () => {
+  async (credential) => {
     const { vendor, server, tenantWithKeys, close } = await startOpenai();
     onTestFinished(close);
     await tenantWithKeys('acme');
@@ -36,7 +36,8 @@ test.skipIf(program === undefined)(
         PATH: process.env.PATH,
         HOME: folder,
         ANTHROPIC_BASE_URL: `${server.baseUrl}/anthropic/acme`,
-        ANTHROPIC_AUTH_TOKEN: await server.token('acme'),
+        CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY: '1',
+        [credential]: await server.token('acme'),
       },
       stdio: ['ignore', 'pipe', 'ignore'],
       timeout: 100_000,
@@ -45,6 +46,8 @@ test.skipIf(program === undefined)(
     expect(await text(claude.stdout)).toContain('Changed.');
     await closed;
     expect(await readFile(join(folder, 'file.txt'), 'utf8')).toBe('after\n');
+    const listed = server.logLines.filter((line) => line.includes('"/anthropic/acme/v1/models"'));
+    expect(listed.join()).toContain('"status":200');
     expect(vendor.requests.length).toBeGreaterThanOrEqual(2);
     for (const { url, headers, body } of vendor.requests) {
       expect(url).toBe('/v1/messages?beta=true');

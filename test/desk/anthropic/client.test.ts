@@ -194,13 +194,18 @@ test('the end user is that of the header or of the key, and a key with models ca
     const { key } = await createKey(server.context.db, { tenant: 'acme', scopes, ...options });
     return new Anthropic({ apiKey: key, baseURL, maxRetries: 0, defaultHeaders: headers });
   };
-  const asked = { ...hello, model: 'claude-of-users', metadata: { user_id: 'said' } };
+  const asked = { ...hello, model: 'claude-of-users', metadata: { user_id: `said\0${'x'.repeat(200)}` } };
+  await (await of({})).messages.create(asked);
   await (await of({}, { 'annals-user': 'jill' })).messages.create(asked);
   await (await of({ user: 'jane' })).messages.create(asked);
   const other = await errorOf((await of({ user: 'jane' }, { 'annals-user': 'john' })).messages.create(asked));
   expect(other).toMatchObject({ status: 403, type: 'permission_error' });
   const list = await server.call('/usage/acme/calls?q=model:claude-of-users&sort=_id:ASC', { token });
-  expect(((await list.json()) as { user?: string }[]).map(({ user }) => user)).toEqual(['jill', 'jane']);
+  expect(((await list.json()) as { user?: string }[]).map(({ user }) => user)).toEqual([
+    `said\ufffd${'x'.repeat(195)}`,
+    'jill',
+    'jane',
+  ]);
   const few = await of({ models: ['anthropic/claude-opus-5', 'openai/gpt-5'] });
   expect((await few.models.list()).data.map(({ id }) => id)).toEqual(['claude-opus-5']);
   expect((await few.messages.create({ ...hello, model: 'claude-opus-5' })).content).toHaveLength(1);

@@ -277,6 +277,19 @@ test.each(['jane', '*'])(
     const ofKey = (name: string) => ({ clientId: `key of ${name}`, user: name, isUserFixed: true });
     await spend(tenant, { user: 'jane' }, 30);
     await spend(tenant, ofKey('jane'), 20);
+    // Whom metadata alone names is nobody, in sums and in what is reserved.
+    await spend(tenant, { user: 'jane', isUserFixed: false }, 500);
+    await make(tenant, { id: 'all', period: 'day', limitTokens: 100_000 });
+    const ofMetadata = await reserve(tenant, { user: 'jane', isUserFixed: false }, 700);
+    expect(ofMetadata).toHaveProperty('settle');
+    const { use } = (await send(tenant, 'GET', '/b')).body;
+    const ofJane = { spentTokens: 50, reservedTokens: 0 };
+    const each = [
+      { user: '', spentTokens: 500, reservedTokens: 700 },
+      { user: 'jane', ...ofJane },
+    ];
+    expect(use).toMatchObject(user === '*' ? { users: each } : ofJane);
+    await send(tenant, 'DELETE', '/all');
     expect(await reserve(tenant, ofKey('jane'), 51)).toContain('of the budget b, which has 50 tokens left');
     const last = await reserve(tenant, ofKey('jane'), 50);
     expect(await reserve(tenant, ofKey('jane'), 1, quotas[0])).toContain('have reserved the rest of the budget b');

@@ -47,7 +47,7 @@ export async function wrongSums(pool: pg.Pool, tenant: string): Promise<unknown[
             coalesce(sum(output_tokens), 0)::bigint, coalesce(sum(cost), 0)::text
        from call_record
        cross join lateral (values ('all', ''), ('client', client), ('agent', agent), ('model', model),
-                                  ('provider', provider), ('user', end_user),
+                                  ('provider', provider), ('user', case when user_fixed is distinct from false then end_user end),
                                   ('key user', case when user_fixed then end_user end)
                            union all select 'maker', unnest(string_to_array(maker, ' '))) as part (by, name)
        where tenant = $1 and part.name is not null
