@@ -28,6 +28,9 @@ export interface ModelAccess {
   fetch: typeof fetch;
 }
 
+/** Settings of a call in a vendor's own format. */
+export type ProviderSettings = NonNullable<LanguageModelV4CallOptions['providerOptions']>[string];
+
 /** What differs between vendors. `language-models.ts` runs a call, the same way for all. */
 export interface Adapter {
   /** The default base URL of the vendor's package, with its path. */
@@ -48,10 +51,12 @@ export interface Adapter {
     /** Reads it from the body that the package sends; undefined where there is none. */
     in(body: unknown): number | undefined;
     /** The settings for a budget of so many tokens, replacing those for an effort. */
-    of(tokens: number): NonNullable<LanguageModelV4CallOptions['providerOptions']>[string];
+    of(tokens: number): ProviderSettings;
     /** The vendor's minimum in tokens. */
     min: number;
   };
+  /** The settings that show the reasoning of a call with this body of the package; undefined: nothing to add. */
+  reasoningShown?(body: unknown): ProviderSettings | undefined;
   /** Whether a body of the package has the vendor enforce the schema of the answer; left out: each has. */
   enforcesFormat?(body: unknown): boolean;
   /** The settings that the vendor does not support, by their names in `ModelCall`; left out: none. */

@@ -125,6 +125,12 @@ export const anthropic: Adapter = {
     min: 1_024,
   },
 
+  // Newer models leave their reasoning empty otherwise.
+  reasoningShown: (body) =>
+    memberOf(memberOf(body, 'thinking'), 'type') === 'adaptive'
+      ? { thinking: { type: 'adaptive', display: 'summarized' } }
+      : undefined,
+
   // With other schemas and models the package describes a tool instead.
   enforcesFormat: (body) => memberOf(memberOf(body, 'output_config'), 'format') !== undefined,
 

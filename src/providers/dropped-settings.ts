@@ -1,6 +1,6 @@
 import type { SharedV4Warning } from '@ai-sdk/provider';
 import { LRUCache } from 'lru-cache';
-import type { Adapter } from './adapter.ts';
+import type { Adapter, ProviderSettings } from './adapter.ts';
 import { parsed } from './members.ts';
 import { droppedIn } from './package-answers.ts';
 import { optionsOf } from './package-options.ts';
@@ -12,6 +12,8 @@ interface LeftOut {
   readonly unsupported: readonly string[];
   /** As the package names them. */
   readonly dropped: readonly string[];
+  /** What shows the reasoning. */
+  readonly shown: ProviderSettings | undefined;
 }
 
 /** The cached settings, and the max. characters of each. Those with long tools are not cached. */
@@ -37,6 +39,13 @@ export class DroppedSettings {
     return (await this.#of({ provider, model, maxTokens, tools, ...settings }, adapter)).dropped;
   }
 
+  /** The settings that show the reasoning of a call that asks for it. */
+  async shown(call: ModelCall, adapter: Adapter): Promise<ProviderSettings | undefined> {
+    const { showsReasoning = false, reasoningEffort, provider, model, maxTokens } = call;
+    if (!showsReasoning || reasoningEffort === undefined || reasoningEffort === 'none') return undefined;
+    return (await this.#of({ provider, model, maxTokens, reasoningEffort }, adapter)).shown;
+  }
+
   async #of(settings: ModelSettings, adapter: Adapter): Promise<LeftOut> {
     const text = JSON.stringify(settings);
     const cached = this.#cache.get(text);
@@ -48,16 +57,16 @@ export class DroppedSettings {
 }
 
 async function leftOutOf(settings: ModelSettings, adapter: Adapter): Promise<LeftOut> {
-  if (adapter.canBeModel?.(settings.model) === false) return { unsupported: [], dropped: [] };
+  if (adapter.canBeModel?.(settings.model) === false) return { unsupported: [], dropped: [], shown: undefined };
   const thinking = await thinkingWithinCap(settings, adapter);
-  if (thinking === 'no room') return { unsupported: ['reasoningEffort'], dropped: [] };
+  if (thinking === 'no room') return { unsupported: ['reasoningEffort'], dropped: [], shown: undefined };
   const { warnings, body } = await dryRun(settings, adapter, thinking);
   const unsupported = [
     ...(adapter.lacks?.(settings) ?? []),
     ...(settings.responseFormat?.strict === true && adapter.enforcesFormat?.(body) === false ? ['strict'] : []),
     ...warnings.flatMap((warning) => settingOf(warning, settings)),
   ];
-  return { unsupported, dropped: droppedIn(warnings) };
+  return { unsupported, dropped: droppedIn(warnings), shown: adapter.reasoningShown?.(body) };
 }
 
 /**

@@ -17,14 +17,12 @@ export const google: Adapter = {
 
   promptOf: (messages) => systemFirst(messages).map((message) => promptMessage(message, { outputOf })),
 
-  optionsOf({ reasoningEffort, showsReasoning = false }) {
-    if (reasoningEffort === undefined) return {};
-    const isShown = showsReasoning && reasoningEffort !== 'none';
-    return {
-      reasoning: reasoningEffort,
-      ...(isShown && { providerOptions: { google: { thinkingConfig: { includeThoughts: true } } } }),
-    };
-  },
+  optionsOf: ({ reasoningEffort }) => (reasoningEffort === undefined ? {} : { reasoning: reasoningEffort }),
+
+  reasoningShown: (body) =>
+    memberOf(memberOf(body, 'generationConfig'), 'thinkingConfig') === undefined
+      ? undefined
+      : { thinkingConfig: { includeThoughts: true } },
 
   sendsWholeCalls: true,
 

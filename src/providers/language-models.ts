@@ -73,7 +73,8 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
       return await request.run(async () => {
         const thinking = await thinkingWithinCap(call, adapter);
         if (thinking === 'no room') throw new ProviderError('request_refused', 'none');
-        const options = optionsOf(call, adapter, { abortSignal: request.signal, thinking });
+        const shown = await droppedSettings.shown(call, adapter);
+        const options = optionsOf(call, adapter, { abortSignal: request.signal, thinking, shown });
         const prepared = { adapter, model, options, request };
         if (onText !== undefined) return await streamedAnswer(prepared, { ...call, onText });
         return await wholeAnswer(prepared, () => droppedSettings.dropped(call, adapter));

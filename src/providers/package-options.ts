@@ -3,15 +3,24 @@ import type {
   LanguageModelV4FunctionTool,
   LanguageModelV4ToolChoice,
 } from '@ai-sdk/provider';
-import { type Adapter, cacheControlOf } from './adapter.ts';
+import { type Adapter, cacheControlOf, type ProviderSettings } from './adapter.ts';
 import type { JsonFormat, ModelCall, ModelSettings, Tool } from './port.ts';
 
-/** A call in the format of the provider packages. `thinking` is the budget from `thinkingWithinCap`. */
+/** What a rehearsal of the call adds to it. */
+interface Rehearsed {
+  /** The budget from `thinkingWithinCap`. */
+  readonly thinking?: number | undefined;
+  /** The settings that show its reasoning. */
+  readonly shown?: ProviderSettings | undefined;
+}
+
+/** A call in the format of the provider packages. */
 export function optionsOf(
   call: Pick<ModelCall, 'messages'> & ModelSettings,
   adapter: Adapter,
-  { abortSignal, thinking }: { abortSignal?: AbortSignal; thinking?: number | undefined },
+  { abortSignal, ...rehearsed }: { abortSignal?: AbortSignal } & Rehearsed,
 ): LanguageModelV4CallOptions {
+  const { thinking } = rehearsed;
   const { messages, maxTokens, temperature, topP, stop, tools = [], toolChoice, responseFormat } = call;
   return {
     prompt: adapter.promptOf(messages),
@@ -23,20 +32,21 @@ export function optionsOf(
     ...(tools.length === 0 ? {} : { tools: tools.map(packageTool) }),
     ...(toolChoice === undefined ? {} : { toolChoice: packageToolChoice(toolChoice) }),
     ...(responseFormat === undefined ? {} : { responseFormat: packageFormat(responseFormat) }),
-    ...settingsOf(call, adapter, thinking),
+    ...settingsOf(call, adapter, rehearsed),
     ...(abortSignal && { abortSignal }),
   };
 }
 
-function settingsOf(settings: ModelSettings, adapter: Adapter, thinking: number | undefined) {
-  if (thinking === undefined || adapter.thinkingBudget === undefined) return adapter.optionsOf(settings);
+function settingsOf(settings: ModelSettings, adapter: Adapter, { thinking, shown }: Rehearsed) {
+  const budget = thinking === undefined ? undefined : adapter.thinkingBudget?.of(thinking);
+  const added = budget ?? shown;
+  if (added === undefined) return adapter.optionsOf(settings);
   const { provider } = settings;
-  const { providerOptions } = adapter.optionsOf({ ...settings, reasoningEffort: undefined });
+  const options = adapter.optionsOf(budget === undefined ? settings : { ...settings, reasoningEffort: undefined });
+  const { providerOptions } = options;
   return {
-    providerOptions: {
-      ...providerOptions,
-      [provider]: { ...providerOptions?.[provider], ...adapter.thinkingBudget.of(thinking) },
-    },
+    ...options,
+    providerOptions: { ...providerOptions, [provider]: { ...providerOptions?.[provider], ...added } },
   };
 }
 

@@ -420,13 +420,23 @@ describe('reasoning that the vendor shows', () => {
   test('is left out where there is none, and asked for with an effort', async () => {
     for (const provider of translated)
       expect((await ask(provider)).choices[0]?.message).not.toHaveProperty('reasoning_content');
-    const thinking = async (effort: 'low' | 'none') => {
-      const model = 'google/gemini-2.5-flash';
-      await client.chat.completions.create({ model, messages: [user], reasoning_effort: effort });
-      return JSON.parse(openai.vendor.requests.at(-1)?.bodyText ?? '').generationConfig.thinkingConfig;
+    const sentWith = async (model: string, effort: 'low' | 'none' | undefined) => {
+      const reasoning = effort && { reasoning_effort: effort };
+      await client.chat.completions.create({ model, messages: [user], ...reasoning, max_tokens: 4_000 });
+      return JSON.parse(openai.vendor.requests.at(-1)?.bodyText ?? '');
     };
-    expect(await thinking('low')).toMatchObject({ includeThoughts: true });
-    expect(await thinking('none')).not.toHaveProperty('includeThoughts');
+    const gemini = 'google/gemini-2.5-flash';
+    expect((await sentWith(gemini, 'low')).generationConfig.thinkingConfig).toMatchObject({ includeThoughts: true });
+    expect((await sentWith(gemini, 'none')).generationConfig.thinkingConfig).not.toHaveProperty('includeThoughts');
+    expect((await sentWith(gemini, undefined)).generationConfig).not.toHaveProperty('thinkingConfig');
+    const claude = 'anthropic/claude-opus-4-7';
+    expect(await sentWith(claude, 'low')).toMatchObject({
+      max_tokens: 4_000,
+      thinking: { type: 'adaptive', display: 'summarized' },
+      output_config: { effort: 'low' },
+    });
+    expect((await sentWith(claude, 'none')).thinking).toEqual({ type: 'disabled' });
+    expect((await sentWith('anthropic/claude-sonnet-4-5', 'low')).thinking).toMatchObject({ type: 'enabled' });
   });
 });
 
@@ -506,6 +516,14 @@ describe('a strict schema', () => {
     expect(openai.vendor.requests).toEqual([]);
     await strictAsk(model, inner(keywords), { kind, strict: false });
     expect(openai.vendor.requests).toHaveLength(1);
+  });
+
+  test('may have members with the names of keywords', async () => {
+    const schema = { ...inner({ type: 'string' }), properties: { pattern: { type: 'string' }, if: { type: 'null' } } };
+    for (const model of [claude, gemini]) {
+      for (const kind of ['tools', 'format']) await strictAsk(model, schema, { kind });
+    }
+    expect(openai.vendor.requests).toHaveLength(4);
   });
 
   const withinRules = inner({
