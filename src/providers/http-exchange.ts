@@ -47,8 +47,8 @@ export interface PassingReader extends BodyReader {
   readonly limits: { readonly bytes: number; readonly values: number };
   /** Call it when the answer begins. */
   begin(exchange: HttpExchange, headers: IncomingHttpHeaders): void;
-  /** The text of an answer that is not streamed; undefined where it is not one, which is noted in the exchange. */
-  whole(bytes: Buffer): Promise<string | undefined>;
+  /** Reads an answer that is not streamed. Returns whether it is one: what else it is is noted in the exchange. */
+  whole(bytes: Buffer): Promise<boolean>;
   /** The error for the client; undefined where nothing of it may be shown. */
   errorIn(body: string): VendorError | undefined;
 }

@@ -161,18 +161,15 @@ export async function passThrough(
       body: passed.bytes(maxTokens),
       signal: request.signal,
     });
-    let text = '';
     if (streaming && response.body !== null) {
       const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
       for await (const bytes of response.body) {
         const part = decoder.decode(bytes, { stream: true });
         await request.pass(() => onText(part, answer.hasPart));
       }
-    } else {
-      text = Buffer.from(await response.arrayBuffer()).toString('utf8');
     }
     const { usage, headers } = request;
-    const { finishReason = 'stop' } = answer;
+    const { finishReason = 'stop', text } = answer;
     return { text: '', toolCalls: [], finishReason, usage, passed: { text, headers } };
   });
 }

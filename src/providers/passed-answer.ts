@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
+import { LRUCache } from 'lru-cache';
 import { TimeSlice } from '../core/fairness/time-slice.ts';
 import { parseJsonInSlices } from '../core/json/parse-in-slices.ts';
 import type { Adapter } from './adapter.ts';
@@ -48,6 +49,8 @@ export interface PassedAnswerOptions {
 export class PassedAnswer implements PassingReader {
   isOver = false;
   isKnown = false;
+  /** The answer, where it is not streamed. */
+  text = '';
   /** Whether a part of the answer was read. */
   hasPart = false;
   finishReason: Answer['finishReason'] | undefined;
@@ -66,7 +69,7 @@ export class PassedAnswer implements PassingReader {
   constructor(options: PassedAnswerOptions) {
     this.#options = options;
     this.limits = options.format.limits ?? { bytes: answerLimits.passedBytes, values: answerLimits.passedValues };
-    this.#search = new SecretSearch(options.apiKey);
+    this.#search = searchFor(options.apiKey);
     this.#ends = options.format.ends();
   }
 
@@ -79,16 +82,17 @@ export class PassedAnswer implements PassingReader {
     exchange.headers = this.#headersOf(headers);
   }
 
-  async whole(bytes: Buffer): Promise<string | undefined> {
+  async whole(bytes: Buffer): Promise<boolean> {
     const { format } = this.#options;
     const text = bytes.toString('utf8');
-    const answer = isUtf8(bytes) ? await parseJsonInSlices(text, new TimeSlice()).catch(() => undefined) : undefined;
+    const answer = isUtf8(bytes) ? await this.#parsed(text) : undefined;
     this.#noteUsage(answer);
-    if (this.#hasFailed(answer)) return undefined;
+    if (this.#hasFailed(answer)) return false;
     this.isKnown = format.isAnswer(answer);
-    if (!this.isKnown || this.#search.finds(text)) return undefined;
+    if (!this.isKnown || this.#search.finds(text)) return false;
     this.finishReason = format.finishOf(answer);
-    return text;
+    this.text = text;
+    return true;
   }
 
   read(bytes: Uint8Array): string {
@@ -120,6 +124,11 @@ export class PassedAnswer implements PassingReader {
     const { message } = error;
     if (message === null || message === '') return undefined;
     return this.#search.finds(body) || this.#search.finds(JSON.stringify(reported)) ? undefined : { ...error, message };
+  }
+
+  async #parsed(text: string): Promise<unknown> {
+    if (text.length <= answerLimits.shortBytes) return parsed(text);
+    return await parseJsonInSlices(text, new TimeSlice()).catch(() => undefined);
   }
 
   #decoded(decode: () => string): string {
@@ -261,6 +270,20 @@ function fieldsOf(text: string): { data: string; isNamed: boolean } {
 
 /** Characters. A shorter key is a placeholder, such as that of a server without keys, and would be found in any text. */
 const minSecret = 8;
+
+const maxSearches = 100;
+// Milliseconds. A key that is no longer used does not stay in memory.
+const searchTime = 60_000;
+const searches = new LRUCache<string, SecretSearch>({ max: maxSearches, ttl: searchTime });
+
+/** The forms of a key take longer to write than an answer to search. */
+function searchFor(key: string): SecretSearch {
+  const known = searches.get(key);
+  if (known !== undefined) return known;
+  const search = new SecretSearch(key);
+  searches.set(key, search);
+  return search;
+}
 
 /** Finds a key in a text: as it is, in base64 at each offset, and URL-encoded. */
 class SecretSearch {

@@ -15,6 +15,9 @@ export interface Transport {
   close(): void;
 }
 
+/** The response whose text its reader has. One instance, because making one takes time. */
+const nothingToRead = new Response();
+
 /** Ends a package's call that has nothing to read. One instance, because creating an error's stack takes time. */
 const readAlready = new Error('the answer is read already');
 
@@ -67,10 +70,10 @@ export function createTransport(connections: HttpClient = new HttpClient()): Tra
               throw new Error('the answer has too many values');
             }
             if (reader.passes !== undefined) {
-              const text = await reader.passes.whole(answer);
+              const isAnswer = await reader.passes.whole(answer);
               exchange.isForeign = !reader.passes.isKnown && exchange.refusal === undefined;
               // A client that reads a stream finds nothing in an answer that is not one.
-              if (text !== undefined && !streaming) return new Response(text);
+              if (isAnswer && !streaming) return nothingToRead;
               throw new Error('no answer to pass on');
             }
             const read = wholeAnswer(answer, exchange, reader.adapter);
