@@ -117,12 +117,16 @@ function quotedMember(key: string, type: string): string {
   return `        "${key}": (\n${parts.map((part) => `            ${part}\n`).join('')}        ),\n`;
 }
 
-/** The type of a member of a class; where the line is too long, its parts have lines of their own. */
+/** The type of a member of a class; where the line is too long, what is in its brackets has lines of its own. */
 function brokenType(key: string, type: string): string {
-  if (`    ${key}: ${type}`.length <= maxLine) return type;
-  const [, head = '', inner = '', tail = ''] = /^((?:\w+\[)+)(.*?)(\]+)$/.exec(type) ?? [];
-  return `${head}\n${inner
-    .split(', ')
-    .map((part) => `        ${part},\n`)
-    .join('')}    ${tail}`;
+  return `    ${key}: ${type}`.length <= maxLine ? type : nested(type, 4);
+}
+
+function nested(type: string, indent: number): string {
+  const [, head = '', inner = ''] = /^(\w+\[)(.*)\]$/.exec(type) ?? [];
+  const deeper = ' '.repeat(indent + 4);
+  const isList = head === 'Literal[' || head === 'Union[';
+  const rest = isList || `${deeper}${inner}`.length <= maxLine ? inner : nested(inner, indent + 4);
+  const lines = isList ? inner.split(', ').map((part) => `${deeper}${part},\n`) : [`${deeper}${rest}\n`];
+  return `${head}\n${lines.join('')}${' '.repeat(indent)}]`;
 }

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { globSync, readFileSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -7,6 +8,7 @@ import { expect, test } from 'vitest';
 import { pythonTypes } from '../../clients/python/python-types.ts';
 import { schemasOf } from '../../clients/typescript/described-schemas.ts';
 import { makeSigningKey, signaturesOf } from '../../src/delivery/webhooks/webhook-target.ts';
+import { readTransactionInfo } from '../../src/sources/transaction-info.ts';
 import { closeAfterAll } from '../support/close-after-all.ts';
 import { fetchedPackages, findPython } from '../support/server/python-program.ts';
 import { startTestRecorder } from '../support/server/recorder.ts';
@@ -85,6 +87,37 @@ test('so do those of the client with the current httpx', async () => {
   expect(output).toMatch(/\d+ passed/);
 });
 
+test("what Python's contexts send is what capture and the relay read", async () => {
+  const program = `
+import json, sys
+from annals._context import Context, wire_text
+print(json.dumps([wire_text(Context(**one)) for one in json.load(sys.stdin)]))`;
+  const long = '🎈'.repeat(1_000);
+  const contexts = [
+    { actor: long, actor_id: long, on_behalf_of: { name: long, id: long }, correlation_id: 'x'.repeat(200) },
+    { actor_id: 7, on_behalf_of: 'Ærø', context: { a: { b: { c: {} } }, ip: '203.0.113.7', big: 'x'.repeat(4_000) } },
+    { actor: '"\\\u007f', context: {} },
+    { correlation_id: 'r-1' },
+  ];
+  const run = promisify(execFile)(python, ['-c', program], { env: { ...process.env, PYTHONPATH: client } });
+  run.child.stdin?.end(JSON.stringify(contexts));
+  const texts: string[] = JSON.parse((await run).stdout);
+  expect(texts.map((text) => readTransactionInfo(text))).toEqual([
+    {
+      who: { actor: long, actorId: long, onBehalfOf: { name: long, id: long } },
+      correlationId: 'x'.repeat(200),
+      context: undefined,
+    },
+    {
+      who: expect.objectContaining({ actorId: '7', onBehalfOf: expect.objectContaining({ name: 'Ærø' }) }),
+      correlationId: undefined,
+      context: expect.stringContaining('203.0.113.7'),
+    },
+    { who: expect.objectContaining({ actor: '"\\\u007f' }), correlationId: undefined, context: '{}' },
+    { who: undefined, correlationId: 'r-1', context: undefined },
+  ]);
+});
+
 test("mypy finds no fault in Python's sources", async () => {
   const run = promisify(execFile);
   const hasMypy = await run(python, ['-c', 'import mypy']).then(
@@ -92,8 +125,19 @@ test("mypy finds no fault in Python's sources", async () => {
     () => false,
   );
   if (!hasMypy && process.env.CI === undefined) return console.info('mypy is not installed.');
-  const { stdout } = await run(python, ['-m', 'mypy', '--cache-dir', '/dev/null'], { cwd: client });
-  expect(stdout).toContain('Success');
+  const found = await run(python, ['-m', 'mypy', '--cache-dir', '/dev/null'], { cwd: client }).catch((error) => error);
+  expect(found.stdout).toContain('Success');
+});
+
+test("Python's lines have at most 100 characters", () => {
+  const files = globSync('{annals,tests}/**/*.py', { cwd: client });
+  expect(files.length).toBeGreaterThan(20);
+  const long = files.flatMap((file) =>
+    readFileSync(join(client, file), 'utf8')
+      .split('\n')
+      .flatMap((line, index) => ([...line].length > 100 ? [`${file}:${index + 1}`] : [])),
+  );
+  expect(long).toEqual([]);
 });
 
 test("Python's types are made from what a service and a recorder that run describe", async () => {

@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from annals._client import Annals, AsyncAnnals
+    from annals._async_client import AsyncAnnals
+    from annals._client import Annals
     from annals._context import Context, context, current_context, set_context
     from annals._errors import ApiError
     from annals._json import JsonNumber
@@ -38,7 +39,7 @@ __all__ = [
 _MODULES = {
     "Annals": "_client",
     "ApiError": "_errors",
-    "AsyncAnnals": "_client",
+    "AsyncAnnals": "_async_client",
     "AsyncRecorder": "_recorder",
     "Context": "_context",
     "JsonNumber": "_json",

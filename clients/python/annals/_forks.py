@@ -1,4 +1,4 @@
-"""After a fork a child has the memory of its parent, and neither its threads nor its connections."""
+"""A forked child inherits memory, but no threads, and must not use the parent's connections."""
 
 from __future__ import annotations
 

@@ -30,6 +30,10 @@ def write(value: Any) -> str:
     """The JSON text of a value, ASCII, without blanks. A `Decimal` keeps its digits; a `datetime`
     is RFC 3339 in UTC, a UUID its text. Raises TypeError for what has no JSON, ValueError for
     NaN, infinities, a circular value and a `datetime` without a time zone."""
+    try:
+        return _encoder.encode(value)
+    except _HasNumbers:
+        pass
     numbers: list[str] = []
     mark = ""
 
@@ -37,7 +41,7 @@ def write(value: Any) -> str:
         nonlocal mark
         if not isinstance(one, (Decimal, JsonNumber)):
             return _text(one)
-        # The encoder cannot write a number as its text, so a mark stands for it that no value foresees.
+        # The encoder cannot emit a number verbatim, so a random mark takes its place.
         mark = mark or secrets.token_hex(16)
         numbers.append(_digits(one) if isinstance(one, Decimal) else one.text)
         return f"{mark}.{len(numbers) - 1}"
@@ -46,6 +50,19 @@ def write(value: Any) -> str:
     if not numbers:
         return text
     return re.sub(f'"{mark}\\.([0-9]+)"', lambda match: numbers[int(match[1])], text)
+
+
+class _HasNumbers(Exception):
+    """There is a number that the encoder cannot write."""
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, (Decimal, JsonNumber)):
+        raise _HasNumbers
+    return _text(value)
+
+
+_encoder = json.JSONEncoder(default=_plain, allow_nan=False, separators=(",", ":"))
 
 
 def timestamp(moment: datetime.datetime | str) -> str:

@@ -7,10 +7,13 @@ import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from dataclasses import dataclass
 from types import MethodType
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
-from annals._drive import AsyncDriver, SyncDriver
 from annals._exchange import Exchange, Steps
+
+if TYPE_CHECKING:
+    from annals._async_drive import AsyncDriver
+    from annals._drive import SyncDriver
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -157,7 +160,7 @@ class Page(_Page[T]):
 
 
 class Walk(Generic[T]):
-    """A list that has not been fetched yet: `page()` is its first page, a loop all items."""
+    """A list, not fetched yet. `page()` returns its first page; iterate for all items."""
 
     def __init__(self, driver: SyncDriver, first: Callable[[], Steps[PageCore[T]]]) -> None:
         self._driver = driver
@@ -197,7 +200,7 @@ class AsyncPage(_Page[T]):
 
 
 class AsyncWalk(Generic[T]):
-    """A list that has not been fetched yet: awaited it is its first page, in `async for` all items."""
+    """A list, not fetched yet. Await it for its first page; iterate with `async for` for all."""
 
     def __init__(self, driver: AsyncDriver, first: Callable[[], Steps[PageCore[T]]]) -> None:
         self._driver = driver

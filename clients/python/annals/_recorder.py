@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 
 # httpx loads it, which fails while the interpreter ends: a thread's first request may be that late.
 import concurrent.futures.thread  # noqa: F401
 import gzip
 import inspect
+import os
 import sys
 import threading
 import time
-import uuid
 import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -57,8 +56,8 @@ class _Recorder:
 
     Changes share requests, and arrive in the order of the calls. Each has one id and one time over
     all attempts, so what arrives twice is recorded once. What passes (the service is away, slow, or
-    asks to wait) is repeated until it succeeds. A process that ends sends what it has before, within
-    `exit_timeout`; a fork begins with an empty recorder.
+    asks to wait) is repeated until it succeeds. A process that ends sends what it has before,
+    within `exit_timeout`; a fork begins with an empty recorder.
 
     - `delay`: seconds that a change waits for others to share its request.
     - `batch`: changes of a request, 1 to 2,000.
@@ -108,7 +107,8 @@ class _Recorder:
         self._bytes = 0
         self._accepted = self._settled = 0
         self._awaited = 0
-        self._latest = datetime.min.replace(tzinfo=timezone.utc)
+        #: Nanoseconds since 1970.
+        self._latest = 0
         self._thread: threading.Thread | None = None
         self._must_stop = False
         self._is_away = False
@@ -162,10 +162,10 @@ class _Recorder:
     ) -> bool:
         """Takes a change of a document: False where it was dropped. The values are read before this
         returns, so they may be altered afterwards. `id` and `at` identify the change; by default a
-        random id, and now. An actor needs the scope `recorder.actor_set`; without one a change bears
-        the client's name."""
+        random id, and now. An actor needs the scope `recorder.actor_set`; without one a change
+        bears the client's name."""
         change = {
-            "id": id or str(uuid.uuid4()),
+            "id": id or _random_id(),
             "at": at,
             "op": op,
             "entity": entity,
@@ -196,13 +196,13 @@ class _Recorder:
         id: str | None = None,
         **who: Any,
     ) -> bool:
-        """Takes something that happened and changed no document: a sign-in, an export. It is recorded
-        as the creation of a document of its own, with `details` as its values. `who` are the other
-        arguments of `record`.
+        """Takes something that happened and changed no document: a sign-in, an export. It is
+        recorded as the creation of a document of its own, with `details` as its values. `who` are
+        the other arguments of `record`.
 
-        >>> recorder.event("sign-in", actor="Jane Doe", actor_id="u-17", context={"ip": "203.0.113.7"})
+        >>> recorder.event("sign-in", actor="Jane Doe", context={"ip": "203.0.113.7"})
         """
-        id = id or str(uuid.uuid4())
+        id = id or _random_id()
         return self.record("create", entity, entity_id or id, after=details or {}, id=id, **who)
 
     def _flush(self, timeout: float) -> bool:
@@ -250,10 +250,10 @@ class _Recorder:
         if self._is_closed:
             self._drop("closed", 1)
             return False
-        # Never earlier than the change before: the history orders the changes of a document by time.
+        # Never earlier than the previous change: the history orders a document's changes by time.
         if "at" not in change:
-            self._latest = max(self._latest, datetime.now(timezone.utc))
-            change["at"] = self._latest
+            self._latest = max(self._latest, time.time_ns())
+            change["at"] = _moment(self._latest)
         line = f"{_json.write(change)}\n".encode()
         if len(line) > MAX_CHANGE_BYTES:
             self._drop("too_large", 1)
@@ -429,8 +429,8 @@ class Recorder(_Recorder):
         return self._flush(timeout)
 
     def close(self, timeout: float = 60.0) -> bool:
-        """Takes no more changes, and waits as `flush`. What is left then is counted as `unsent`, and
-        in `unsent()`."""
+        """Takes no more changes, and waits as `flush`. What is left then is counted as `unsent`,
+        and in `unsent()`."""
         return self._close(timeout)
 
     def __enter__(self) -> Self:
@@ -445,10 +445,14 @@ class AsyncRecorder(_Recorder):
 
     async def flush(self, timeout: float = 60.0) -> bool:
         """As `flush` of Recorder."""
+        import asyncio
+
         return await asyncio.to_thread(self._flush, timeout)
 
     async def close(self, timeout: float = 60.0) -> bool:
         """As `close` of Recorder."""
+        import asyncio
+
         return await asyncio.to_thread(self._close, timeout)
 
     async def __aenter__(self) -> Self:
@@ -462,8 +466,19 @@ class _Stopped(Exception):
     """The recorder was closed while it waited."""
 
 
+def _random_id() -> str:
+    return os.urandom(16).hex()
+
+
+def _moment(nanoseconds: int) -> str:
+    """RFC 3339 with milliseconds, as the service keeps them."""
+    at = time.gmtime(nanoseconds // 1_000_000_000)
+    milliseconds = nanoseconds // 1_000_000 % 1_000
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', at)}.{milliseconds:03}Z"
+
+
 def _is_all_rejected(status: int, body: bytes) -> bool:
-    """A 400 with `rejected` is the answer where every change was rejected: the service stored them."""
+    """A 400 with `rejected`: every change was rejected, and the service stored them."""
     if status != 400:
         return False
     try:

@@ -102,7 +102,8 @@ class History(_Part):
     ) -> Callable[[], Steps[PageCore[schemas.ChangeEntry]]]:
         """The entries that match, newest first. Without an `occurredAt` from-bound: those of the
         last 30 days. `size` is 1 to 100, by default 20. `context` needs
-        `changelog.changelog_manage`. Values with more than `value_limit` bytes (256 or more) are cut.
+        `changelog.changelog_manage`. Values with more than `value_limit` bytes (256 or more) are
+        cut.
         """
         query = {"q": q, "page": page, "size": size, "context": context, "ref": ref}
         return history_pages(self._core, {**query, "valueLimit": value_limit})
@@ -123,7 +124,7 @@ class History(_Part):
         at: datetime | str | None = None,
         changes: int | None = None,
     ) -> Steps[schemas.DocumentAtMoment]:
-        """A document as it was at a moment, or after so many of its changes; without both, as now."""
+        """A document at a moment, or after its first `changes` changes. Default: now."""
         return self._json(
             "GET", "documents", entity=entity, entityId=entity_id, at=at, changes=changes
         )
@@ -293,8 +294,8 @@ class Views(_Lists):
 
     @operation
     def put(self, id: str, view: schemas.SavedViewInput) -> Steps[bool]:
-        """Makes or replaces a view: whether it was made. With the `metadata.version` that was read, a
-        change in between is refused (409)."""
+        """Makes or replaces a view: whether it was made. With the `metadata.version` that was read,
+        a change in between is refused (409)."""
         return (yield from self._send("PUT", id, body=view)).status == 201
 
     @operation
@@ -532,7 +533,7 @@ class AsyncViewerTokens(ViewerTokens, Async):
 
 @dataclass(frozen=True, slots=True)
 class ExportFile:
-    """The file of an export. `pieces` is entered once, and is the bytes as fast as they are read."""
+    """The file of an export. Enter `pieces` once to iterate over its bytes."""
 
     content_type: str
     pieces: AbstractContextManager[Iterator[bytes]]
@@ -540,7 +541,7 @@ class ExportFile:
 
 @dataclass(frozen=True, slots=True)
 class AsyncExportFile:
-    """The file of an export. `pieces` is entered once, and is the bytes as fast as they are read."""
+    """The file of an export. Enter `pieces` once to iterate over its bytes."""
 
     content_type: str
     pieces: AbstractAsyncContextManager[AsyncIterator[bytes]]
@@ -576,8 +577,8 @@ class Jobs(_Lists):
         proof: bool | None = None,
     ) -> Steps[str]:
         """Starts an export of the change history, and returns the id of its job. Without an
-        `occurredAt` from-bound: the 30 days before this call. `rows` and `bom` are of CSV: a row for
-        each change or each path, and a byte order mark. `context` needs
+        `occurredAt` from-bound: the 30 days before this call. `rows` and `bom` are of CSV: a row
+        for each change or each path, and a byte order mark. `context` needs
         `changelog.changelog_manage`, `proof` (a bundle) `changelog.proof_read`."""
         body = {
             "type": "EXPORT",
@@ -593,8 +594,8 @@ class Jobs(_Lists):
 
     @operation
     def wait(self, id: str, *, limit: float | None = None) -> Steps[schemas.Job]:
-        """Waits until a job has ended, at most `limit` seconds. A job that failed is an ApiError with
-        its `type`; one that was skipped is returned."""
+        """Waits until a job has ended, at most `limit` seconds. A job that failed is an ApiError
+        with its `type`; one that was skipped is returned."""
         until = None if limit is None else time.monotonic() + limit
         pause = MIN_PAUSE
         while True:

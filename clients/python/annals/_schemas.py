@@ -489,17 +489,21 @@ class SavedView(TypedDict):
     name: str
     q: str
     range: str
-    columns: NotRequired[list[Literal[
-        "at",
-        "type",
-        "entity",
-        "entityId",
-        "name",
-        "actor",
-        "paths",
-        "related",
-        "schemaVersion",
-    ]]]
+    columns: NotRequired[
+        list[
+            Literal[
+                "at",
+                "type",
+                "entity",
+                "entityId",
+                "name",
+                "actor",
+                "paths",
+                "related",
+                "schemaVersion",
+            ]
+        ]
+    ]
     position: Number
     metadata: SavedViewMetadata
 
@@ -509,17 +513,21 @@ class SavedViewInput(TypedDict):
     name: str
     q: str
     range: NotRequired[str]
-    columns: NotRequired[list[Literal[
-        "at",
-        "type",
-        "entity",
-        "entityId",
-        "name",
-        "actor",
-        "paths",
-        "related",
-        "schemaVersion",
-    ]]]
+    columns: NotRequired[
+        list[
+            Literal[
+                "at",
+                "type",
+                "entity",
+                "entityId",
+                "name",
+                "actor",
+                "paths",
+                "related",
+                "schemaVersion",
+            ]
+        ]
+    ]
     position: NotRequired[Number]
     metadata: NotRequired[MetadataInput]
 

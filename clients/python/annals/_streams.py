@@ -126,6 +126,6 @@ class Tail:
             self._on_lost(error)
 
     def delay(self) -> float:
-        """Seconds before the next connection. One that ends in time is followed by the next at once."""
+        """Seconds before the next connection: none after one that delivered events."""
         self._attempt += 1
         return 0 if self._attempt == 1 else back_off(self._attempt - 1, None)

@@ -45,8 +45,8 @@ class Server:
         self.allows = False
         warn_once(
             f"refused {of}",
-            f"Changes of {of} are not attributed, for the server refuses annals.who (SQLSTATE {state}): "
-            f"{str(error).splitlines()[0]}",
+            f"Changes of {of} are not attributed, because the server refuses annals.who "
+            f"(SQLSTATE {state}): {str(error).splitlines()[0]}",
         )
 
 
@@ -131,7 +131,7 @@ def is_row_statement(text: str) -> bool:
 
 
 def goes_back(text: str) -> bool:
-    """Whether a text ends a transaction or a savepoint, or begins one, maybe beside other things."""
+    """Whether a text begins or ends a transaction, or rolls back to a savepoint."""
     word = _first_word(text)
     if word in _BOUNDS:
         return True

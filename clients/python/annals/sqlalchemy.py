@@ -24,9 +24,9 @@ def attribute(engine: Any, *, capture: bool = True) -> None:
     """Attributes what an engine writes in a transaction: before the first flush or DML statement of
     it, and once more where the context has changed since.
 
-    `engine` is an Engine or an AsyncEngine. With `capture=False` changes are attributed for triggers
-    (`annals outbox`) alone, and not for `annals capture`. Connections in AUTOCOMMIT are left alone.
-    An engine of another database is too, with a warning.
+    `engine` is an Engine or an AsyncEngine. With `capture=False` changes are attributed for
+    triggers (`annals outbox`) alone, and not for `annals capture`. Connections in AUTOCOMMIT are
+    left alone. An engine of another database is too, with a warning.
     """
     engine = getattr(engine, "sync_engine", engine)
     if not isinstance(engine, Engine):

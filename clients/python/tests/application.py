@@ -23,7 +23,8 @@ def create_table(name: str) -> None:
     execute(
         f"""
         create table {name} (id int primary key, at timestamptz default now());
-        create table {name}_who (number int generated always as identity, id int, op text, who text);
+        create table {name}_who
+          (number int generated always as identity, id int, op text, who text);
         create function {name}_note() returns trigger language plpgsql as $$ begin
           insert into {name}_who (id, op, who)
             values (coalesce(new.id, old.id), tg_op, current_setting('annals.who', true));
@@ -78,7 +79,8 @@ def forbidden_role(name: str) -> Iterator[str]:
         create role {name} login password 'x';
         grant all on all tables in schema public to {name};
         grant all on all sequences in schema public to {name};
-        revoke execute on function pg_catalog.pg_logical_emit_message(boolean, text, text) from public;
+        revoke execute on function pg_catalog.pg_logical_emit_message(boolean, text, text)
+          from public;
         """
     )
     try:

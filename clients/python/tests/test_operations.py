@@ -1,4 +1,4 @@
-"""The OpenAPI documents of the service and its recorder have each operation that the client calls."""
+"""Every operation that the client calls is in the OpenAPI documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recorder under a server that fails: nothing is lost beyond what it counts, nothing doubled."""
+"""The recorder under a failing server: it loses only what it counts, and records nothing twice."""
 
 from __future__ import annotations
 

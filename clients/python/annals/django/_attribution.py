@@ -38,7 +38,7 @@ def _attribute(connection: Any) -> None:
             wrapper.transaction.begins()
             return
     attribution = _Attribution(connection)
-    # In front: a wrapper that the application adds for a block is the last one, and taken off as such.
+    # First: Django removes the last wrapper when the block of an `execute_wrapper` ends.
     connection.execute_wrappers.insert(0, attribution)
     # Django has no signal for the end of a transaction.
     for name in ("commit", "rollback"):

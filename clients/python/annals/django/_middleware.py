@@ -43,8 +43,8 @@ async def _async_user_of(request: HttpRequest) -> Mapping[str, Any] | None:
 
 
 class ContextMiddleware:
-    """Opens a context for each request, with what the setting's `resolve` says of it. It stands after
-    what signs in, such as `AuthenticationMiddleware`."""
+    """Opens a context for each request, with what the setting's `resolve` says of it. It stands
+    after what signs in, such as `AuthenticationMiddleware`."""
 
     sync_capable = True
     async_capable = True
@@ -100,7 +100,8 @@ class ContextMiddleware:
         try:
             given: dict[str, Any] = {"correlation_id": correlation, **dict(who or {})}
             circumstances = {**self._circumstances(request), **dict(given.get("context") or {})}
-            return context(**{**given, "context": circumstances or None})
+            given["context"] = circumstances or None
+            return context(**given)
         except (TypeError, ValueError) as error:
             _failed(error)
             return context(correlation_id=correlation)
@@ -128,5 +129,5 @@ def _failed(error: Exception) -> None:
     """The application goes on without an actor."""
     warn_once(
         "resolve",
-        f"resolve of ANNALS failed with {type(error).__name__}: changes are recorded without an actor.",
+        f"resolve of ANNALS failed ({type(error).__name__}): changes have no actor.",
     )

@@ -84,7 +84,8 @@ class AnnalsHistoryMixin(_Base):
 
 def _page(entity: str, entity_id: str, number: int) -> Any:
     # From the beginning: without a bound the history shows the last 30 days.
-    q = f'entity:{_quoted(entity)} entityId:{_quoted(entity_id)} occurredAt:>="1970-01-01T00:00:00Z"'
+    always = 'occurredAt:>="1970-01-01T00:00:00Z"'
+    q = f"entity:{_quoted(entity)} entityId:{_quoted(entity_id)} {always}"
     walk = _annals().history.list(q, page=number, size=PAGE_SIZE, value_limit=MAX_VALUE)
     return walk.page()
 
