@@ -162,6 +162,7 @@ const secretFields: ReadonlySet<string> = new Set([
   'accesstoken',
   'access_token',
   'apikey',
+  'x-api-key',
 ]);
 
 /**

@@ -248,7 +248,7 @@ export class PassedAnswer implements PassingReader {
 }
 
 const passedHeaders =
-  /^(?:x-request-id|request-id|openai-processing-ms|retry-after(?:-ms)?|(?:x|anthropic)-ratelimit-[a-z-]{1,64})$/;
+  /^(?:x-request-id|request-id|openai-processing-ms|retry-after(?:-ms)?|(?:x|anthropic)-ratelimit-[a-z0-9-]{1,64})$/;
 
 /** Characters of each member of an error of a server that may be anything. */
 const maxErrorText = 500;

@@ -191,11 +191,18 @@ async function pass(operation: PassedOperation, pieces: readonly Uint8Array[], h
       passed += text;
     },
   };
-  const { answer, error } = await read({ provider: 'openai', passThrough }, pieces);
+  const provider = operation === 'messages' ? 'anthropic' : 'openai';
+  const { answer, error } = await read({ provider, passThrough }, pieces);
   return { answer, error, passed };
 }
 
-const operations = ['chat/completions', 'responses'] as const;
+/** The operations whose streams are passed through, with what their last figures come with or after. */
+const ends = {
+  'chat/completions': '"finish_reason":"stop"',
+  responses: 'response.completed',
+  messages: '"stop_reason":"end_turn"',
+} as const;
+const operations = Object.keys(ends) as (keyof typeof ends)[];
 const passedStreams = Object.fromEntries(
   operations.map((operation) => {
     const format = vendorFormats.find(({ read: reads }) => reads(`/v1/${operation}`, {}) !== undefined);
@@ -232,7 +239,7 @@ test.each(operations)(
         expect(beginnings, `at ${place}`).toContain(passed);
       } else {
         expect(bytes.toString('utf8').startsWith(passed), `at ${place}`).toBe(true);
-        expect(passed).toContain(operation === 'responses' ? 'response.completed' : '"finish_reason":"stop"');
+        expect(passed).toContain(ends[operation]);
       }
     }
   },

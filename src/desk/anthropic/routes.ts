@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { FastifyRequest, onSendHookHandler } from 'fastify';
+import type { FastifyRequest, onRequestHookHandler, onSendHookHandler } from 'fastify';
 import { Type } from 'typebox';
 import { AnnalsError } from '../../core/errors.ts';
 import { noSuchOperation } from '../../http/allowed-methods.ts';
@@ -43,6 +43,7 @@ export async function anthropicRoutes(
   });
 
   app.addHook('onRequest', refuseTwoCredentials);
+  app.addHook('onRequest', keepFromCaches);
   app.addHook('onSend', nameRequest);
 
   const document = anthropicDocument(described);
@@ -108,6 +109,12 @@ function sentRequest({ body, bodyText, headers, raw }: FastifyRequest) {
   const begin = url.indexOf('?');
   return { body, bodyText, headers, query: begin === -1 ? '' : url.slice(begin) };
 }
+
+/** Without an `Authorization` header caches cannot tell that an answer is private. */
+const keepFromCaches: onRequestHookHandler = (_request, reply, done) => {
+  reply.header('cache-control', 'no-store');
+  done();
+};
 
 /** Clients show the id of an answer: the vendor's, or else this service's. */
 const nameRequest: onSendHookHandler = (request, reply, payload, done) => {

@@ -3,6 +3,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { createKey } from '../../../src/access/keys/key-store.ts';
 import { builtInModels } from '../../../src/desk/models/read-models.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
+import { eventually } from '../../support/server/patience.ts';
 import { startOpenai } from '../openai/openai-server.ts';
 
 const { vendor, server, tenantWithKeys } = closeAfterAll(await startOpenai());
@@ -150,6 +151,30 @@ test('tokens are counted without a record and without a reservation', async () =
   expect([cut.status, cut.headers?.get('x-should-retry')]).toEqual([502, null]);
 });
 
+test('counts have the share of their tenant: of one tenant 32 are under way, and others do not wait', async () => {
+  await tenantWithKeys('other');
+  const other = new Anthropic({
+    apiKey: await server.token('other'),
+    baseURL: `${server.baseUrl}/anthropic/other`,
+    maxRetries: 0,
+  });
+  const { model, messages } = hello;
+  const { promise: after, resolve: proceed } = Promise.withResolvers<void>();
+  vendor.behave(({ bodyText }) => ({
+    kind: 'answer',
+    usage: { input: 1, output: 0 },
+    ...(!bodyText.includes('other') && { after }),
+  }));
+  const counts = Array.from({ length: 33 }, () => client.messages.countTokens({ model, messages }));
+  await eventually(() => vendor.requests.length).toBe(32);
+  const ofOther = [{ role: 'user' as const, content: 'other' }];
+  expect(await other.messages.countTokens({ model, messages: ofOther })).toEqual({ input_tokens: 1 });
+  expect(vendor.requests).toHaveLength(33);
+  proceed();
+  expect(await Promise.all(counts)).toHaveLength(33);
+  expect(vendor.requests).toHaveLength(34);
+});
+
 test('models are listed by their bare ids, page by page, and read one by one', async () => {
   const expected = builtInModels.find(({ provider }) => provider === 'anthropic')?.models.map(({ id }) => id) ?? [];
   for (const limit of [1, 4, 20]) {
@@ -161,6 +186,9 @@ test('models are listed by their bare ids, page by page, and read one by one', a
   expect(page.data.map(({ id }) => id)).toEqual(expected.slice(2, 5));
   expect(page.has_more).toBe(true);
   expect(await client.models.retrieve('claude-opus-5-5')).toMatchObject({ display_name: 'Claude Opus 5.5' });
+  const beta = await client.beta.models.list({ limit: 1_000 });
+  expect(beta.data.map(({ id }) => id)).toEqual(expected);
+  expect(await client.beta.models.retrieve('claude-opus-5-5')).toMatchObject({ type: 'model' });
   expect(await errorOf(client.models.retrieve('gpt-5.4'))).toMatchObject({ status: 404, type: 'not_found_error' });
   expect(await errorOf(client.models.list({ after_id: 'none' }))).toMatchObject({ status: 400 });
 });

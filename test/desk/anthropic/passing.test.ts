@@ -317,7 +317,12 @@ describe('members', () => {
 
 describe('headers', () => {
   test('of the client go out by a list, and of the vendor come back by a list', async () => {
-    const back = { 'request-id': 'req_1', 'anthropic-ratelimit-tokens-remaining': '5', 'retry-after': '1' };
+    const back = {
+      'request-id': 'req_1',
+      'anthropic-ratelimit-tokens-remaining': '5',
+      'anthropic-ratelimit-unified-5h-reset': '6',
+      'retry-after': '1',
+    };
     const others = { 'set-cookie': 'a=b', 'anthropic-organization-id': 'o', 'content-type': 'application/json' };
     const body = Buffer.from('{"type":"message","content":[]}');
     vendor.behave({ kind: 'bytes', headers: { ...back, ...others }, body });
@@ -346,6 +351,8 @@ describe('headers', () => {
     const authorization = `Bearer ${token}`;
     expect((await ask({ 'x-api-key': token })).status).toBe(200);
     expect((await ask({ authorization })).status).toBe(200);
+    const models = await fetch(`${server.baseUrl}/anthropic/acme/v1/models`, { headers: { 'x-api-key': token } });
+    expect([models.status, models.headers.get('cache-control')]).toEqual([200, 'no-store']);
     vendor.requests.length = 0;
     const unauthorized = {
       status: 401,
