@@ -6,6 +6,7 @@ import { callStart, endedCall, reserveTokens } from '../../support/server/calls.
 import {
   complete,
   hello,
+  modelOperations,
   newTenant,
   postCompletion,
   setProviderToken,
@@ -94,6 +95,28 @@ test('a client that goes away aborts the call within 200 ms, and the whole reser
   await eventually(() => usageOf(server, tenant)).toMatchObject({ used: whole, reserved: nothing });
 });
 
+/** Makes a call by one of the operations with the shared token. */
+async function callBy(operation: (typeof modelOperations)[number], tenant: string): Promise<number> {
+  const [path, json] = operation(tenant, 'Hello', 'gpt-5.4-mini');
+  const response = await server.call(path, { token: await server.token(tenant), json });
+  await response.text();
+  return response.status;
+}
+
+test.each(modelOperations.slice(1))(
+  'near the end the output cap of a passed request shrinks too',
+  async (operation) => {
+    const tenant = await newTenant(server);
+    await use(tenant, { input: 0, output: quotaLimits.output - 40 });
+    vendor.behave(({ cap = 0 }) => ({ kind: 'answer', usage: { input: 1, output: cap - 20 } }));
+    expect(await callBy(operation, tenant)).toBe(200);
+    expect(await callBy(operation, tenant)).toBe(200);
+    expect(vendor.requests.map(({ cap }) => cap)).toEqual([40, 20]);
+    await use(tenant, { input: 0, output: 5 });
+    expect(await callBy(operation, tenant)).toBe(429);
+  },
+);
+
 test('near the end the output cap shrinks to what is left, and at the end the answer is 403', async () => {
   const tenant = await newTenant(server);
   await use(tenant, { input: 0, output: quotaLimits.output - 40 });
@@ -135,8 +158,8 @@ test('a call that would fit once another has settled waits its turn', async () =
   const tenant = await newTenant(server);
   await use(tenant, { input: 0, output: quotaLimits.output - 50 });
   vendor.behave({ kind: 'answer', delay: 150, usage: { input: 1, output: 1 } });
-  const answers = await Promise.all([complete(server, tenant), complete(server, tenant), complete(server, tenant)]);
-  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+  const statuses = await Promise.all(modelOperations.map((operation) => callBy(operation, tenant)));
+  expect(statuses).toEqual([200, 200, 200]);
   expect(vendor.requests.map(({ cap }) => cap)).toEqual([50, 49, 48]);
 });
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { closeAfterAll } from '../../support/close-after-all.ts';
+import { modelOperations } from '../../support/server/completions.ts';
 import { startTestServer } from '../../support/server/server.ts';
 import { type Behaviour, startVendor, vendorSecret } from '../../support/vendor/vendor-server.ts';
 
@@ -36,16 +37,22 @@ test('whatever happens, no log line, error, change entry or row shows a provider
   const send = async (method: string, path: string, body?: string, headers: Record<string, string> = {}) => {
     const content = body === undefined ? {} : { body, headers: { 'content-type': 'application/json', ...headers } };
     const response = await server.call(path, { method, token, ...content });
-    bodies.push(await response.text());
+    // A stream that fails ends with a cut connection.
+    bodies.push(await textSoFar(response));
   };
   const configurations = '/configuration/acme/configurations';
-  const complete = async (headers?: Record<string, string>) =>
-    await send(
-      'POST',
-      '/ai-service/acme/completions',
-      JSON.stringify({ messages: [{ role: 'USER', content: prompt }] }),
-      headers,
+  /** On every path, whole and streamed. */
+  const complete = async (headers?: Record<string, string>) => {
+    const model = 'gpt-5.4-mini';
+    const calls = modelOperations.map((operation) => operation('acme', prompt, model));
+    const streams = calls.slice(1).map(([path, body]) => [path, { ...body, stream: true }] as const);
+    await Promise.all(
+      [...calls, ...streams].map(async ([path, body], index) => {
+        const key = headers && { 'idempotency-key': `${headers['idempotency-key']}-${index}` };
+        await send('POST', path, JSON.stringify(body), key);
+      }),
     );
+  };
   const everyBehaviour = async (name: string) => {
     for (const [index, behaviour] of behaviours.entries()) {
       vendor.behave(behaviour);
@@ -83,6 +90,17 @@ test('whatever happens, no log line, error, change entry or row shows a provider
     }
   }
 });
+
+async function textSoFar(response: Response): Promise<string> {
+  let text = '';
+  const decoder = new TextDecoder();
+  try {
+    for await (const part of response.body ?? []) text += decoder.decode(part, { stream: true });
+  } catch {
+    return text;
+  }
+  return text;
+}
 
 /** Every row of every table, as text. */
 async function dump(): Promise<string> {

@@ -5,6 +5,7 @@ import { trials } from '../../support/oracle/trials.ts';
 import { hello, newTenant, postCompletion, setProviderToken, usageOf } from '../../support/server/completions.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { responsesFormat } from '../../support/vendor/vendor-formats.ts';
 import { type Behaviour, startVendor } from '../../support/vendor/vendor-server.ts';
 
 const random = new Random();
@@ -219,15 +220,18 @@ const leavers = trials(24);
 test(`${leavers} clients that leave at random bytes: the quota is what the vendor has counted, and the records agree`, async () => {
   const tenant = await newTenant(server);
   const counted = { calls: 0, input: 0, output: 0 };
-  vendor.behave(() => {
+  vendor.behave(({ body }) => {
     const [input, output] = [1 + random.below(80), 1 + random.below(90)];
     counted.calls += 1;
     counted.input += input;
     counted.output += output;
+    const every = random.below(12);
+    if ('input' in body)
+      return { kind: 'events', events: responsesFormat.events({ text: 'a b c', usage: { input, output } }), every };
     const usage = { choices: [], usage: { prompt_tokens: input, completion_tokens: output } };
     const words = Array.from({ length: 1 + random.below(12) }, () => chunk('wörd '));
     const events = [...words, chunk('', 'stop'), `data: ${JSON.stringify(usage)}\n\n`, 'data: [DONE]\n\n'];
-    return { kind: 'events', events, every: random.below(12) };
+    return { kind: 'events', events, every };
   });
   let left = 0;
   const leaveEarly = async (path: string, body: object) => {
@@ -244,13 +248,14 @@ test(`${leavers} clients that leave at random bytes: the quota is what the vendo
     }
   };
   const messages = [{ role: 'user', content: 'Hello' }];
-  const openai = { model: 'openai/gpt-5.4-mini', messages, stream: true };
+  const model = 'openai/gpt-5.4-mini';
+  const paths: [string, object][] = [
+    [`/ai-service/${tenant}/completions-stream`, { messages }],
+    [`/openai/${tenant}/v1/chat/completions`, { model, messages, stream: true }],
+    [`/openai/${tenant}/v1/responses`, { model, input: 'Hello', stream: true }],
+  ];
   await Promise.all(
-    Array.from({ length: leavers }, (_, index) =>
-      index % 2 === 0
-        ? leaveEarly(`/ai-service/${tenant}/completions-stream`, { messages })
-        : leaveEarly(`/openai/${tenant}/v1/chat/completions`, openai),
-    ),
+    Array.from({ length: leavers }, (_, index) => leaveEarly(...(paths[index % paths.length] ?? ['', {}]))),
   );
   await eventually(() => used(tenant)).toEqual({ inputTokens: counted.input, outputTokens: counted.output });
   expect(left).toBeGreaterThan(0);

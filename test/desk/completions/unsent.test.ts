@@ -5,12 +5,15 @@ import { createClient } from '../../../src/access/oauth/clients.ts';
 import { Quota } from '../../../src/desk/completions/quota.ts';
 import { createLogger } from '../../../src/http/logger.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
+import { Random } from '../../support/oracle/random.ts';
 import { startAnnals } from '../../support/server/command.ts';
+import { modelOperations } from '../../support/server/completions.ts';
 import { createTestDatabase } from '../../support/server/database.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { startTestServer } from '../../support/server/server.ts';
 import { startVendor } from '../../support/vendor/vendor-server.ts';
 
+const random = new Random();
 const tenant = 'acme';
 const nothing = { input: 0, output: 0 };
 
@@ -85,11 +88,9 @@ test('a call whose reservation cannot be made durable does not leave, and costs 
     const { pool } = server.database;
     const seen = vendor.requests.length;
     await pool.query('alter function completion_quota_send rename to completion_quota_send_away');
-    const response = await server.call('/ai-service/other/completions', {
-      token: await server.token('other'),
-      json: { messages: [{ role: 'USER', content: 'x' }] },
-    });
-    expect(response.status).toBe(500);
+    const token = await server.token('other');
+    const [path, json] = random.pick(modelOperations)('other', 'x', 'gpt-5.4-mini');
+    expect((await server.call(path, { token, json })).status).toBe(500);
     expect(vendor.requests).toHaveLength(seen);
     await eventually(() => server.context.completions.quota.state('other')).toEqual({
       used: nothing,
@@ -118,10 +119,11 @@ async function complete(baseUrl: string): Promise<string> {
     body: 'grant_type=client_credentials',
   });
   const { access_token: token } = (await answer.json()) as { access_token: string };
-  const response = await fetch(`${baseUrl}/ai-service/${tenant}/completions`, {
+  const [path, body] = random.pick(modelOperations)(tenant, 'x', 'gpt-5.4-mini');
+  const response = await fetch(`${baseUrl}${path}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ messages: [{ role: 'USER', content: 'x' }] }),
+    body: JSON.stringify(body),
   });
   return await response.text();
 }

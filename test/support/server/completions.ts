@@ -3,6 +3,20 @@ import type { TestServer } from './server.ts';
 /** The body of a completion, as short as it can be. */
 export const hello = { messages: [{ role: 'USER', content: 'Hello' }] };
 
+/** The operations for one model call each, with a body that asks a text; `model`: for those that need one. */
+export const modelOperations: readonly ((
+  tenant: string,
+  text: string,
+  model: string,
+) => readonly [path: string, body: object])[] = [
+  (tenant, content) => [`/ai-service/${tenant}/completions`, { messages: [{ role: 'user', content }] }],
+  (tenant, content, model) => [
+    `/openai/${tenant}/v1/chat/completions`,
+    { model, messages: [{ role: 'user', content }] },
+  ],
+  (tenant, input, model) => [`/openai/${tenant}/v1/responses`, { model, input }],
+];
+
 let tenants = 0;
 
 /** Makes a tenant that no other test of the file has, and gives its name. */

@@ -4,6 +4,7 @@ import { createClient } from '../../../src/access/oauth/clients.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { Random } from '../../support/oracle/random.ts';
 import { trials } from '../../support/oracle/trials.ts';
+import { modelOperations } from '../../support/server/completions.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 import { type ServiceProcesses, startServices } from '../../support/server/service-processes.ts';
 import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
@@ -49,9 +50,8 @@ test(`with the process killed at ${kills} random moments, the tokens of every an
     let isOver = false;
     const worker = async () => {
       while (!isOver) {
-        const text = await call(`/ai-service/${tenant}/completions`, bearer, {
-          messages: [{ role: 'user', content: 'x' }],
-        }).catch(() => '');
+        const [path, body] = random.pick(modelOperations)(tenant, 'x', 'openai/m');
+        const text = await call(path, bearer, body).catch(() => '');
         if (text.includes('Hello there')) answered += 1;
       }
     };
