@@ -27,7 +27,7 @@ export const answerLimits = {
   /** Bytes of embeddings: 1,000 of 3,072 numbers as base64. */
   embeddingsBytes: 16 * 1024 * 1024,
   /** JSON values of embeddings. */
-  embeddingsValues: 2_000_000,
+  embeddingsValues: 1_000_000,
   /** Bytes of an event that is passed on before its end. */
   begunEventBytes: 64 * 1024,
   /** Bytes of text in a stream. */
