@@ -26,6 +26,8 @@ test('no page installs from the registry what is not on it', () => {
 test('every package, the chart and every file name in a page have one version', () => {
   for (const folder of ['clients/typescript', 'clients/viewer', 'console'])
     expect(manifest(folder).version, folder).toBe(version);
+  expect(read('clients/python/pyproject.toml')).toContain(`\nversion = "${version}"\n`);
+  expect(read('clients/python/annals/__init__.py')).toContain(`\n__version__ = "${version}"\n`);
   expect(read('deploy/helm/annals/Chart.yaml')).toContain(`\nversion: ${version}\nappVersion: ${version}\n`);
   const mentions = pages.flatMap((file) =>
     [...read(file).matchAll(/annals(?:-client|-viewer)?[-:](\d+\.\d+\.\d+)/g)].map(([, found]) => ({ file, found })),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from annals._context import Context, context, current_context, set_context
     from annals._errors import ApiError
     from annals._json import JsonNumber
+    from annals._pages import quoted
     from annals._recorder import AsyncRecorder, Recorder
     from annals._webhooks import Webhook, WebhookError, verify_webhook
 
@@ -32,6 +33,7 @@ __all__ = [
     "WebhookError",
     "context",
     "current_context",
+    "quoted",
     "set_context",
     "verify_webhook",
 ]
@@ -48,6 +50,7 @@ _MODULES = {
     "WebhookError": "_webhooks",
     "context": "_context",
     "current_context": "_context",
+    "quoted": "_pages",
     "set_context": "_context",
     "verify_webhook": "_webhooks",
 }

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Union, Unpack
 
 from annals._async_drive import AsyncDriver
 from annals._client import Token, core_of
-from annals._recorder import AsyncRecorder
+from annals._recorder import AsyncRecorder, RecorderOptions
 from annals._resources import (
     AsyncConfigurations,
     AsyncCustomEntities,
@@ -83,7 +83,7 @@ class AsyncAnnals:
         of = ("schema", self._core.tenant, "custom-entities", type, "instances")
         return AsyncInstances(self._core, self._driver, *of)
 
-    def recorder(self, url: str, **options: Any) -> AsyncRecorder:
+    def recorder(self, url: str, **options: Unpack[RecorderOptions]) -> AsyncRecorder:
         """As `recorder` of Annals; `flush` and `close` are awaited."""
         return AsyncRecorder(self._core, url, **options)
 

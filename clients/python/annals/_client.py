@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, Union, Unpack
 
 from annals._drive import SyncDriver
 from annals._exchange import ClientTokens, Exchange, GivenTokens
 from annals._operation import Core
-from annals._recorder import Recorder
+from annals._recorder import Recorder, RecorderOptions
 from annals._resources import (
     SyncConfigurations,
     SyncCustomEntities,
@@ -117,7 +117,7 @@ class Annals:
         of = ("schema", self._core.tenant, "custom-entities", type, "instances")
         return SyncInstances(self._core, self._driver, *of)
 
-    def recorder(self, url: str, **options: Any) -> Recorder:
+    def recorder(self, url: str, **options: Unpack[RecorderOptions]) -> Recorder:
         """Records changes of your application. `url` is that of the recorder, a listener beside the
         service. For the options see Recorder."""
         return Recorder(self._core, url, **options)

@@ -18,12 +18,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from annals import _forks, _json
 from annals._drive import SyncDriver
 from annals._errors import ApiError
-from annals._exchange import GivenTokens, Request, back_off, path, read_json
+from annals._exchange import MAX_DELAY, GivenTokens, Request, back_off, path, read_json
 from annals._operation import Core
 from annals._warnings import logger, warn_once
 
@@ -37,6 +37,53 @@ MAX_CHANGE_BYTES = 16 * 1024 * 1024
 MIN_PACKED_BYTES = 1024
 
 COUNTS = ("read", "recorded", "unchanged", "duplicate", "expired", "ignored")
+
+
+class Who(TypedDict, total=False):
+    """What a change and an event have in common."""
+
+    #: When it happened. Default: now.
+    at: datetime | str
+    #: The display name of the document.
+    name: str
+    #: Who did it. Needs the scope `recorder.actor_set`. Default: the name of the client.
+    actor: str
+    #: Identifies the actor, at most 1,000 characters.
+    actor_id: str
+    #: `{"name", "id"}`, or one of the two.
+    on_behalf_of: Mapping[str, str]
+    #: The same for all changes of a request or task, at most 200 characters.
+    correlation_id: str
+    #: `{"entity", "entityId"}` each.
+    related: Sequence[Mapping[str, Any]]
+    #: A JSON object of at most 4 KiB and 4 levels.
+    context: Mapping[str, Any]
+
+
+#: As the service calls them.
+_MEMBERS = {
+    "at": "at",
+    "name": "name",
+    "actor": "actor",
+    "actor_id": "actorId",
+    "on_behalf_of": "onBehalfOf",
+    "correlation_id": "correlationId",
+    "related": "related",
+    "context": "context",
+}
+
+
+class RecorderOptions(TypedDict, total=False):
+    """The options of a recorder: see Recorder."""
+
+    delay: float
+    batch: int
+    buffer: int
+    buffer_bytes: int
+    exit_timeout: float
+    on_rejected: Callable[[str, str], object]
+    on_retry: Callable[[ApiError, float], object]
+
 
 Reason = Literal["full", "invalid", "too_large", "refused", "closed", "unsent"]
 
@@ -149,37 +196,26 @@ class _Recorder:
         before: Any = MISSING,
         after: Any = MISSING,
         id: str | None = None,
-        at: datetime | str | None = None,
-        name: str | None = None,
-        actor: str | None = None,
-        actor_id: str | None = None,
-        on_behalf_of: Mapping[str, str] | None = None,
-        correlation_id: str | None = None,
-        related: Sequence[Mapping[str, Any]] | None = None,
-        context: Mapping[str, Any] | None = None,
         schema_version: str | None = None,
         masked: Sequence[str] | None = None,
+        **who: Unpack[Who],
     ) -> bool:
         """Takes a change of a document: False where it was dropped. The values are read before this
         returns, so they may be altered afterwards. `id` and `at` identify the change; by default a
         random id, and now. An actor needs the scope `recorder.actor_set`; without one a change
         bears the client's name."""
-        change = {
+        change: dict[str, Any] = {
             "id": id or _random_id(),
-            "at": at,
             "op": op,
             "entity": entity,
             "entityId": entity_id,
-            "name": name,
-            "actor": actor,
-            "actorId": actor_id,
-            "onBehalfOf": on_behalf_of,
-            "correlationId": correlation_id,
-            "related": related,
-            "context": context,
             "schemaVersion": schema_version,
             "masked": masked,
         }
+        for member, value in who.items():
+            if member not in _MEMBERS:
+                raise TypeError(f"record takes no {member}.")
+            change[_MEMBERS[member]] = value
         change = {member: value for member, value in change.items() if value is not None}
         if before is not MISSING:
             change["before"] = before
@@ -194,7 +230,7 @@ class _Recorder:
         entity_id: str | None = None,
         details: Mapping[str, Any] | None = None,
         id: str | None = None,
-        **who: Any,
+        **who: Unpack[Who],
     ) -> bool:
         """Takes something that happened and changed no document: a sign-in, an export. It is
         recorded as the creation of a document of its own, with `details` as its values. `who` are
@@ -295,10 +331,12 @@ class _Recorder:
             except _Stopped:
                 return
             except Exception:
-                # A fault of the recorder itself does not end it.
-                logger.exception("The recorder failed, and goes on.")
-                self._settle(len(lines))
-                self._drop("refused", len(lines))
+                # A fault of the recorder itself neither ends it nor loses a change.
+                logger.exception("The recorder failed and retries.")
+                try:
+                    self._sleep(MAX_DELAY)
+                except _Stopped:
+                    return
 
     def _next(self) -> list[bytes] | None:
         """The lines of the next request: those that come within the delay, or are awaited. None at
@@ -375,7 +413,10 @@ class _Recorder:
             content_type="application/x-ndjson",
             is_result=_is_all_rejected,
         )
-        return self._driver.run(self._exchange.send(request), self._sleep).json()
+        answer = self._driver.run(self._exchange.send(request), self._sleep).json()
+        if not _is_answer(answer, len(lines)):
+            raise ApiError("invalid_answer", "The answer is not that of a recorder.")
+        return answer
 
     def _committed(self, answer: Any, lines: list[bytes]) -> None:
         self._error = None
@@ -475,6 +516,22 @@ def _moment(nanoseconds: int) -> str:
     at = time.gmtime(nanoseconds // 1_000_000_000)
     milliseconds = nanoseconds // 1_000_000 % 1_000
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', at)}.{milliseconds:03}Z"
+
+
+def _is_answer(answer: Any, lines: int) -> bool:
+    """Whether a recorder answered, and not a proxy: what became of each line."""
+    return (
+        isinstance(answer, dict)
+        and all(isinstance(answer.get(name), int) for name in COUNTS)
+        and isinstance(answer.get("rejected"), list)
+        and all(
+            isinstance(one, dict)
+            and isinstance(one.get("index"), int)
+            and 0 <= one["index"] < lines
+            and isinstance(one.get("reason"), str)
+            for one in answer["rejected"]
+        )
+    )
 
 
 def _is_all_rejected(status: int, body: bytes) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from annals import Annals, ApiError, AsyncAnnals
+from annals import Annals, ApiError, AsyncAnnals, quoted
 from conftest import CREDENTIALS, RECORDER_URL, TENANT, URL
 
 
@@ -112,6 +112,16 @@ def test_the_feed_goes_on_from_a_cursor(annals: Annals, unique: str) -> None:
     assert next(rest)["paths"]["count"]["after"] == 1
     assert caught_up == [True]
     rest.close()
+
+
+def test_quotes_make_a_value_of_any_text(annals: Annals, unique: str) -> None:
+    ids = [f"{unique} OR entity:*", '"', "\\", '\\"', "a*", "(", "~x", "é 🎈", " a  b "]
+    with annals.recorder(RECORDER_URL) as recorder:
+        for id in ids:
+            recorder.record("create", unique, id, after={})
+    for id in ids:
+        found = annals.history.list(f"entity:{unique} entityId:{quoted(id)}")
+        assert [entry["entityId"] for entry in found] == [id]
 
 
 def test_what_the_service_refuses_for_good_ends_the_feed(annals: Annals) -> None:

@@ -78,6 +78,7 @@ from django.http import HttpResponse  # noqa: E402
 from django.test import AsyncRequestFactory, RequestFactory, override_settings  # noqa: E402
 from django.test.utils import CaptureQueriesContext  # noqa: E402
 from django.urls import path  # noqa: E402
+from django.utils.module_loading import import_string  # noqa: E402
 
 import annals.django  # noqa: E402
 from annals.django import _attribution, _middleware  # noqa: E402
@@ -415,6 +416,11 @@ def test_without_a_resolve_it_is_the_user() -> None:
     }
     assert _middleware.user_of(types.SimpleNamespace(user=AnonymousUser())) is None
     assert _middleware.user_of(types.SimpleNamespace()) is None
+
+
+def test_the_setting_of_middlewares_finds_it() -> None:
+    found = import_string("annals.django.ContextMiddleware")
+    assert found is annals.django.ContextMiddleware
 
 
 def test_an_unknown_member_of_the_setting_is_an_error() -> None:

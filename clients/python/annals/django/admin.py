@@ -19,6 +19,7 @@ from django.utils.text import capfirst
 from annals._client import Annals
 from annals._errors import ApiError
 from annals._json import write
+from annals._pages import quoted
 from annals.django._settings import setting
 
 if TYPE_CHECKING:
@@ -85,14 +86,9 @@ class AnnalsHistoryMixin(_Base):
 def _page(entity: str, entity_id: str, number: int) -> Any:
     # From the beginning: without a bound the history shows the last 30 days.
     always = 'occurredAt:>="1970-01-01T00:00:00Z"'
-    q = f"entity:{_quoted(entity)} entityId:{_quoted(entity_id)} {always}"
+    q = f"entity:{quoted(entity)} entityId:{quoted(entity_id)} {always}"
     walk = _annals().history.list(q, page=number, size=PAGE_SIZE, value_limit=MAX_VALUE)
     return walk.page()
-
-
-def _quoted(value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
 
 
 def _number(text: str | None) -> int:
