@@ -5,6 +5,7 @@ import { formatLimits } from '../../../src/desk/formats/limits.ts';
 import { openaiLimits } from '../../../src/desk/openai/limits.ts';
 import { answerLimits } from '../../../src/providers/answer-limits.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
+import type { Behaviour } from '../../support/vendor/vendor-server.ts';
 import { errorOf } from './errors.ts';
 import { startOpenai } from './openai-server.ts';
 
@@ -150,10 +151,29 @@ describe('under a budget', () => {
     expect((await ask('é'.repeat(100))).status).toBe(200);
   });
 
-  test('a call without figures is charged what it reserved', async () => {
+  test.each<[string, Behaviour, number]>([
+    ['404', { kind: 'status', status: 404 }, 400],
+    ['429', { kind: 'status', status: 429 }, 429],
+    ['500', { kind: 'status', status: 500 }, 502],
+  ])('a refusal, %s, costs nothing', async (_what, behaviour, status) => {
     const ask = await frugal(10);
-    openai.vendor.behave({ kind: 'garbage' });
-    expect((await ask(Array(9).fill(5))).status).toBe(502);
+    openai.vendor.behave(behaviour);
+    const refused = await ask(Array(10).fill(5));
+    expect([refused.status, refused.headers.get('x-should-retry')]).toEqual([status, null]);
+    openai.vendor.behave({ kind: 'answer' });
+    expect((await ask(Array(10).fill(5))).status).toBe(200);
+  });
+
+  test.each<[string, Behaviour, number]>([
+    ['502', { kind: 'status', status: 502 }, 502],
+    ['an answer cut in the middle', { kind: 'cut' }, 502],
+    ['no JSON', { kind: 'garbage' }, 502],
+    ['no figures', { kind: 'status', status: 200, body: { data: [] } }, 200],
+  ])('%s is charged what the call reserved', async (_what, behaviour, status) => {
+    const ask = await frugal(10);
+    openai.vendor.behave(behaviour);
+    const failed = await ask(Array(9).fill(5));
+    expect([failed.status, failed.headers.get('x-should-retry')]).toEqual([status, status === 200 ? null : 'false']);
     openai.vendor.behave({ kind: 'answer' });
     expect((await ask([5, 5])).status).toBe(429);
     expect((await ask([5])).status).toBe(200);
@@ -286,6 +306,17 @@ describe('limits', () => {
     expect((await ask('long')).status).toBe(409);
     expect(openai.vendor.requests).toHaveLength(2);
   });
+});
+
+test('an Idempotency-Key makes one call of many, and belongs to its body', async () => {
+  openai.vendor.behave({ kind: 'answer', delay: 100 });
+  const ask = (input: string) => post(JSON.stringify({ model, input }), { 'idempotency-key': 'once' });
+  const answers = await Promise.all([ask('x'), ask('x'), ask('x')]);
+  const texts = await Promise.all(answers.map((answer) => answer.text()));
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+  expect(new Set(texts).size).toBe(1);
+  expect(openai.vendor.requests).toHaveLength(1);
+  expect((await ask('y')).status).toBe(409);
 });
 
 test('errors of the vendor reach the client, except those of the key, and what has the key', async () => {
