@@ -62,7 +62,7 @@ describe.each(drivers)('with pg %s', (_version, driver) => {
       await client.query('truncate log');
     });
     expect(sent.filter((text) => text.startsWith('who'))).toEqual([]);
-    expect(await shop.byCapture()).toEqual([1, 2, 3, 4, 5, 6, 7].map((item) => ({ item, who: null })));
+    expect(await shop.byCapture()).toEqual([1, 2, 3, 4, 5, 6, 7].map((item) => ({ item, note: null, who: null })));
   });
 
   test('in a transaction the setting precedes the first write of a context, and nothing else', async () => {

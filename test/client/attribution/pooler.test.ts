@@ -3,7 +3,8 @@ import { attribute } from '@annals/client/pg';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { openPooler } from '../../support/server/pgbouncer.ts';
-import { poolOf, recorded, useShop } from './shop.ts';
+import { holdLaw } from './law.ts';
+import { clientOf, poolOf, recorded, useShop } from './shop.ts';
 
 const openShop = useShop();
 
@@ -32,4 +33,11 @@ test('behind a pooler in transaction mode each change has the context of its own
   expect(await recorded(shop)).toEqual(
     indexes.map((index) => [index, index % 3 === 0 ? null : { actor: `Person ${index}` }]),
   );
+});
+
+test('the law, behind a pooler in transaction mode', async () => {
+  const shop = await openShop();
+  const pooler = await openPooler(shop.url, 2);
+  onTestFinished(pooler.stop);
+  await holdLaw({ shop, open: () => clientOf(pg, pooler), without: ['named'] });
 });

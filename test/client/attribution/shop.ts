@@ -23,6 +23,7 @@ export const drivers: readonly [version: string, driver: typeof pg][] = [
 /** A change of `items`, and who made it. */
 export interface Recorded {
   item: number;
+  note: string | null;
   /** What annals.who said, as a JSON value; null: nothing. */
   who: unknown;
 }
@@ -40,13 +41,13 @@ export interface Shop {
 
 const definition = `
   create table items (id int primary key, note text);
-  create table log (place bigserial, item int, who text);
+  create table log (place bigserial, item int, note text, who text);
   create function log_item() returns trigger language plpgsql as $$ begin
-    insert into log (item, who) values (coalesce(new.id, old.id), nullif(current_setting('annals.who', true), ''));
+    insert into log (item, note, who) values (coalesce(new.id, old.id), new.note, nullif(current_setting('annals.who', true), ''));
     return null; end $$;
   create trigger log after insert or update or delete on items for each row execute function log_item();
-  create function write_item(int) returns int language sql as 'insert into items values ($1) returning id';
-  create procedure call_item(int) language sql as 'insert into items values ($1)';
+  create function write_item(int, text = null) returns int language sql as 'insert into items values ($1, $2) returning id';
+  create procedure call_item(int, text = null) language sql as 'insert into items values ($1, $2)';
   create publication items for table items`;
 
 /** To be called at the top of a file. A test calls what it returns, once, and finds the tables empty. */
@@ -92,10 +93,10 @@ export async function clientOf(driver: typeof pg, { url }: Pick<Shop, 'url'>, co
 }
 
 async function byTriggers(pool: pg.Pool): Promise<Recorded[]> {
-  const { rows } = await pool.query<{ item: number; who: string | null }>(
-    'with read as (delete from log returning *) select item, who from read order by place',
+  const { rows } = await pool.query<{ item: number; note: string | null; who: string | null }>(
+    'with read as (delete from log returning *) select item, note, who from read order by place',
   );
-  return rows.map(({ item, who }) => ({ item, who: read(who) }));
+  return rows.map(({ item, note, who }) => ({ item, note, who: read(who) }));
 }
 
 async function byCapture(pool: pg.Pool, slot: string): Promise<Recorded[]> {
@@ -112,8 +113,8 @@ async function byCapture(pool: pg.Pool, slot: string): Promise<Recorded[]> {
     if (message.kind === 'message' && message.prefix === 'annals.who') who = read(message.content.toString());
     const tuple = message.kind === 'insert' || message.kind === 'update' ? message.new : undefined;
     const old = message.kind === 'delete' ? (message.key ?? message.old) : undefined;
-    const [id] = tuple ?? old ?? [];
-    if (id !== undefined) found.push({ item: Number(id), who });
+    const [id, note] = tuple ?? old ?? [];
+    if (id !== undefined) found.push({ item: Number(id), note: note ?? null, who });
   }
   return found;
 }
@@ -148,4 +149,19 @@ export async function attributedClient(driver: typeof pg, shop: Pick<Shop, 'url'
   await client.query('begin');
   await client.query('rollback');
   return { client, sent: sentBy(client) };
+}
+
+/** What the application sees of a query. */
+export async function outcomeOf(run: () => Promise<unknown>): Promise<unknown> {
+  const members = ['name', 'message', 'code', 'detail', 'position', 'severity', 'constraint', 'table', 'where', 'hint'];
+  const plain = (one: unknown) => {
+    const { _parsers, _types, _prebuiltEmptyResultObject, RowCtor, ...seen } = one as Record<string, unknown>;
+    return seen;
+  };
+  try {
+    const result = await run();
+    return Array.isArray(result) ? result.map(plain) : plain(result);
+  } catch (error) {
+    return Object.fromEntries(members.map((member) => [member, Reflect.get(error as object, member)]));
+  }
 }

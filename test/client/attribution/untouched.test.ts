@@ -13,6 +13,7 @@ import {
   ben,
   clientOf,
   drivers,
+  outcomeOf,
   poolOf,
   recorded,
   useShop,
@@ -20,23 +21,6 @@ import {
 } from './shop.ts';
 
 const openShop = useShop();
-
-/** What the application sees of a query. */
-async function outcome(client: { query(query: never): Promise<unknown> }, query: unknown): Promise<unknown> {
-  const members = ['name', 'message', 'code', 'detail', 'position', 'severity', 'constraint', 'table', 'where', 'hint'];
-  try {
-    const result = await client.query(query as never);
-    const plain = (one: object) => ({
-      ...one,
-      _parsers: undefined,
-      _types: undefined,
-      _prebuiltEmptyResultObject: undefined,
-    });
-    return Array.isArray(result) ? result.map(plain) : plain(result as object);
-  } catch (error) {
-    return Object.fromEntries(members.map((member) => [member, Reflect.get(error as object, member)]));
-  }
-}
 
 const queries: [what: string, query: unknown][] = [
   ['a row', 'insert into items values (1) returning *'],
@@ -71,16 +55,18 @@ describe.each(drivers)('with pg %s', (_version, driver) => {
     const shop = await openShop();
     await shop.pool.query(`drop table if exists later; create table later (id int primary key, next int,
       constraint next foreign key (next) references items deferrable initially deferred)`);
-    const prepare = 'set standard_conforming_strings = on; set statement_timeout = 300';
+    const prepare = 'set standard_conforming_strings = on';
     const plain = await clientOf(driver, shop);
     const { client, sent } = await attributedClient(driver, shop);
     for (const connected of [plain, client]) await connected.query(prepare);
     for (const wrap of [false, true]) {
       for (const [what, query] of queries) {
         const of = async (connected: typeof client) => {
+          if (what === 'a timeout') await connected.query('set statement_timeout = 300');
           if (wrap) await connected.query('begin');
-          const seen = await outcome(connected, query);
+          const seen = await outcomeOf(() => connected.query(query as never));
           if (wrap) await connected.query('rollback');
+          if (what === 'a timeout') await connected.query('reset statement_timeout');
           return seen;
         };
         const afresh = () => shop.pool.query('truncate items cascade; insert into items values (99)');
@@ -149,7 +135,7 @@ describe.each(drivers)('with pg %s', (_version, driver) => {
       }
       const setting = attribute(await clientOf(driver, { url: url.href }), { capture: false });
       await asAda(() => setting.query('insert into items values (3)'));
-      expect((await shop.byTriggers()).at(-1)).toEqual({ item: 3, who: ada });
+      expect((await shop.byTriggers()).at(-1)).toMatchObject({ item: 3, who: ada });
       await new Promise(setImmediate);
       expect(warnings.map(({ message }) => message).filter((text) => text.includes('42501'))).toHaveLength(1);
     } finally {

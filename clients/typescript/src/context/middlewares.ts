@@ -8,6 +8,9 @@ interface NodeRequest {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly ip?: string | undefined;
   readonly socket?: { readonly remoteAddress?: string | undefined } | null | undefined;
+  /** Node's own request, in Fastify and in Koa. */
+  readonly raw?: object;
+  readonly req?: object;
 }
 
 interface HonoContext {
@@ -41,23 +44,15 @@ export function hono<Context extends HonoContext>(resolve: Resolve<Context>, opt
 }
 
 interface FastifyInstance<Request> {
-  addHook(
-    name: 'onRequest' | 'preValidation',
-    hook: (request: Request, reply: unknown, done: () => void) => void,
-  ): unknown;
+  addHook(name: 'onRequest', hook: (request: Request, reply: unknown, done: () => void) => void): unknown;
 }
 
 /** A Fastify plugin, for the instance that registers it and those inside. `resolve` gets Fastify's request. */
 export function fastify<Request extends NodeRequest>(resolve: Resolve<Request>, options: RequestOptions = {}) {
   const plugin = (instance: FastifyInstance<Request>, _options: unknown, done: () => void): void => {
-    const stores = new WeakMap<Request, Store>();
     instance.addHook('onRequest', (request, _reply, next) => {
-      const store = openNodeRequest(request, resolve, options);
-      stores.set(request, store);
-      shared.storage.run(store, next);
+      shared.storage.run(openNodeRequest(request, resolve, options), next);
     });
-    // The body arrives in events of the socket, in whose context the handler would go on.
-    instance.addHook('preValidation', (request, _reply, next) => shared.storage.run(stores.get(request), next));
     done();
   };
   return Object.assign(plugin, {
@@ -96,7 +91,31 @@ export function openNodeRequest<Request extends NodeRequest>(
     },
     address: () => addressOfNode(request),
   };
-  return openRequest(request, resolve, facts, options);
+  const store = openRequest(request, resolve, facts, options);
+  carryEvents(request.raw ?? request.req ?? request, store);
+  return store;
+}
+
+/** On a request of Node: the context in which its events run. */
+const storeKey = Symbol.for('annals.store.1');
+
+interface Emitting {
+  emit?(...values: unknown[]): unknown;
+  [storeKey]?: Store;
+}
+
+/** The body arrives in events of the socket, in whose context a handler that waits for it would go on. */
+function carryEvents(message: Emitting, store: Store): void {
+  const { emit } = message;
+  if (typeof emit !== 'function') return;
+  const isCarried = message[storeKey] !== undefined;
+  Object.defineProperty(message, storeKey, { configurable: true, value: store });
+  if (isCarried) return;
+  Object.defineProperty(message, 'emit', {
+    configurable: true,
+    writable: true,
+    value: (...values: unknown[]) => shared.storage.run(message[storeKey], () => Reflect.apply(emit, message, values)),
+  });
 }
 
 function addressOfNode(request: NodeRequest | undefined): string | undefined {

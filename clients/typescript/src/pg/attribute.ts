@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { shared } from '../context/shared.ts';
-import type { Callback, Client, Pool, Query } from './internals.ts';
+import type { Callback, Client, Pool } from './internals.ts';
 import { Line } from './line.ts';
 import type { AttributeOptions } from './options.ts';
 
@@ -145,32 +145,17 @@ function withStore(values: readonly unknown[]): unknown[] {
 
 function attributedQuery(client: Client, line: Line, query: Callback, values: unknown[]): unknown {
   const [config] = values;
-  const queue = client._queryQueue ?? client.queryQueue;
-  if (queue === undefined || typeof config === 'undefined' || config === null)
-    return Reflect.apply(query, client, values);
   const store = shared.storage.getStore();
+  const isObject = typeof config === 'object' && config !== null;
   const call = {
     store,
     set: store?.set ?? {},
-    isSubmittable: typeof config === 'object' && 'submit' in config && typeof config.submit === 'function',
+    isSubmittable: isObject && 'submit' in config && typeof config.submit === 'function',
     hasCallback:
       values.some((value) => typeof value === 'function') ||
-      (typeof config === 'object' && 'callback' in config && typeof config.callback === 'function'),
+      (isObject && 'callback' in config && typeof config.callback === 'function'),
   };
-  // pg makes the query and puts it into its queue in this call, or not at all.
-  Object.defineProperty(queue, 'push', {
-    configurable: true,
-    value(added: Query) {
-      Reflect.deleteProperty(queue, 'push');
-      line.adopt(added, call);
-      return queue.push(added);
-    },
-  });
-  try {
-    return Reflect.apply(query, client, values);
-  } finally {
-    Reflect.deleteProperty(queue, 'push');
-  }
+  return line.during(call, () => Reflect.apply(query, client, values));
 }
 
 /** The line of a client. Undefined if it is not attributed, or not connected. */

@@ -25,8 +25,9 @@ const textOid = 25;
 
 /** Tags after which a transaction has another setting than the one that was sent. */
 const endsSetting: ReadonlyMap<string | undefined, undefined | typeof anyText> = new Map([
-  ...['BEGIN', 'START TRANSACTION', 'COMMIT', 'PREPARE TRANSACTION'].map((tag) => [tag, undefined] as const),
-  ...['ROLLBACK', 'RESET'].map((tag) => [tag, anyText] as const),
+  ...['COMMIT', 'PREPARE TRANSACTION'].map((tag) => [tag, undefined] as const),
+  // BEGIN changes nothing in a transaction, and ROLLBACK may be that to a savepoint.
+  ...['BEGIN', 'START TRANSACTION', 'ROLLBACK', 'RESET'].map((tag) => [tag, anyText] as const),
 ]);
 
 /**
@@ -51,6 +52,8 @@ export class Line {
   /** In whose context the events of a query run that the application submitted. */
   #eventStore: { readonly store: Store | undefined } | undefined;
   #hasEnded = false;
+  /** The call of `query()` that is running. */
+  #call: Call | undefined;
   /** The next event repeats a `message`. */
   #isAnnounced = false;
   /** Whether every statement of the transaction may write: `attribute.transaction`. */
@@ -66,6 +69,7 @@ export class Line {
       for (const _query of [...(client._sentQueryQueue ?? []), ...(client._activeQuery ? [0] : [])])
         this.#inFlight.push(null);
     this.#filterMessages();
+    this.#watchQueue();
   }
 
   get knowsStatus(): boolean {
@@ -76,8 +80,33 @@ export class Line {
     return this.#status !== undefined && this.#status !== 'I';
   }
 
+  /** Runs pg's own `query()`, which puts the application's query into its queue, or refuses it. */
+  during<T>(call: Call, query: () => T): T {
+    this.#call = call;
+    try {
+      return query();
+    } finally {
+      this.#call = undefined;
+    }
+  }
+
+  #watchQueue(): void {
+    const queue = this.#client._queryQueue ?? this.#client.queryQueue;
+    if (queue === undefined) return;
+    Object.defineProperty(queue, 'push', {
+      configurable: true,
+      writable: true,
+      value: (...added: Query[]) => {
+        const call = this.#call;
+        this.#call = undefined;
+        if (call !== undefined) for (const query of added) this.#adopt(query, call);
+        return Array.prototype.push.apply(queue, added);
+      },
+    });
+  }
+
   /** Prepares a query that pg is about to put into its queue. */
-  adopt(query: Query, call: Call): void {
+  #adopt(query: Query, call: Call): void {
     const { callback } = query;
     if (call.hasCallback && callback !== undefined)
       query.callback = (...values: unknown[]) => shared.storage.run(call.store, callback, ...values);
@@ -143,8 +172,9 @@ export class Line {
       this.#expected = 'unknown';
       this.#sent = anyText;
     } else if (statement.kind === 'begin') {
+      if (this.#expected === 'I') this.#sent = undefined;
+      else this.#sent &&= anyText;
       this.#expected = 'T';
-      this.#sent = undefined;
     } else if (statement.kind === 'end') {
       this.#expected = 'unknown';
       this.#sent &&= anyText;
@@ -263,6 +293,11 @@ export class Line {
       configurable: true,
       writable: true,
       value: (event: string | symbol, ...values: unknown[]): boolean => {
+        // Rows of the application's are most of what arrives.
+        if (event === 'dataRow' && this.#inFlight.length === 0 && this.#eventStore === undefined) {
+          this.#isAnnounced = false;
+          return emit.call(connection, event, values[0]);
+        }
         const [message = {}] = values as Message[];
         // pg emits each message twice where somebody listens to `message`: first as that, then under its own name.
         if (event === 'message') {
