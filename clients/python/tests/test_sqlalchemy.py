@@ -177,12 +177,14 @@ def test_a_server_that_refuses_is_asked_once_and_never_again(
     assert "42501" in record.message and "pg_logical_emit_message" in record.message
 
 
-def test_an_async_engine_has_the_context_of_its_task(table: str) -> None:
+@pytest.mark.parametrize("driver", ["psycopg", "asyncpg"])
+def test_an_async_engine_has_the_context_of_its_task(table: str, driver: str) -> None:
     needs("greenlet")
+    needs(driver)
     from sqlalchemy.ext.asyncio import create_async_engine
 
     async def use() -> None:
-        engine = create_async_engine(url_of("psycopg"), pool_size=2)
+        engine = create_async_engine(url_of(driver), pool_size=2)
         annals.sqlalchemy.attribute(engine)
 
         async def work(id: int) -> None:
