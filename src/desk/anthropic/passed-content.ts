@@ -1,14 +1,12 @@
 import { Members, refused } from '../formats/members.ts';
 import { anthropicLimits } from './limits.ts';
-import { checkTool } from './passed-tools.ts';
+import { type FoundTools, readTool } from './passed-tools.ts';
 
 /** What the contents of a request have beside text. */
-export interface Found {
+export interface Found extends FoundTools {
   images: number;
   /** Of images and files. */
   dataBytes: number;
-  /** Inputs of an unknown number of tokens: files, and tools whose description the vendor has. */
-  unbounded: number;
   /** References to tools, each of which may repeat the tool. */
   references: number;
 }
@@ -103,5 +101,5 @@ function readToolChange(block: Members, found: Found): void {
   }
   const definition = tool.object('definition');
   if (definition === undefined) throw refused(tool.at('definition'), 'is required');
-  if (checkTool(definition) === 'typed') found.unbounded += 1;
+  readTool(definition, found);
 }

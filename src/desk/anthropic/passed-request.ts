@@ -7,7 +7,7 @@ import { Members, refused } from '../formats/members.ts';
 import { checkTextBytes, type PassedRequest, perCall } from '../formats/passed-request.ts';
 import { anthropicLimits } from './limits.ts';
 import { type Found, readContents } from './passed-content.ts';
-import { checkTool } from './passed-tools.ts';
+import { readTool } from './passed-tools.ts';
 
 /** The operations of this format whose requests are passed through. */
 export type AnthropicOperation = 'messages' | 'messages/count_tokens';
@@ -67,8 +67,8 @@ export async function readPassedRequest(
   }
   const isCount = operation === 'messages/count_tokens';
   const cap = capOf(members, isCount);
-  const found: Found = { images: 0, dataBytes: 0, unbounded: 0, references: 0 };
-  const largestTool = readTools(members, found);
+  const found: Found = { images: 0, dataBytes: 0, unbounded: 0, references: 0, largestTool: 0 };
+  readTools(members, found);
   readContents(members, found);
   await rest();
   if (isCompacted(members)) found.unbounded += 1;
@@ -78,7 +78,7 @@ export async function readPassedRequest(
   if (members.get('model') !== model) splice.set(document, 'model', JSON.stringify(model));
   const textBytes = splice.length - found.dataBytes;
   checkTextBytes(textBytes);
-  const bound = { tokens: textBytes + perCall + found.references * largestTool, images: found.images };
+  const bound = { tokens: textBytes + perCall + found.references * found.largestTool, images: found.images };
   return {
     stream: !isCount && (members.flag('stream') ?? false),
     user: undefined,
@@ -115,14 +115,10 @@ function capOf(members: Members, isCount: boolean): number | undefined {
   return cap;
 }
 
-/** Checks the tools. Returns the bytes of the largest. */
-function readTools(members: Members, found: Found): number {
-  let largest = 0;
+function readTools(members: Members, found: Found): void {
   for (const [index, value] of (members.list('tools', anthropicLimits.tools) ?? []).entries()) {
-    if (checkTool(new Members(value, `tools.${index}`)) === 'typed') found.unbounded += 1;
-    largest = Math.max(largest, Buffer.byteLength(JSON.stringify(value)));
+    readTool(new Members(value, `tools.${index}`), found);
   }
-  return largest;
 }
 
 /** Whether the vendor may sum the conversation up, which reads it again. */

@@ -513,6 +513,19 @@ describe('budgets', () => {
     expect((await send(textOf(), of)).status).toBe(200);
   });
 
+  test('each reference to a tool reserves the largest tool once more, also one that joins later', async () => {
+    const of = await limited('referring', { limitTokens: 1_000_000 });
+    const definition = `{"name":"f","description":"${'x'.repeat(1_000)}","input_schema":{}}`;
+    const added = `{"type":"tool_addition","tool":{"type":"tool_definition","definition":${definition}}}`;
+    const reference = '{"type":"tool_reference","tool_name":"f"}';
+    const text = withBlock(`${added},${reference},${reference}`);
+    vendor.behave({ kind: 'cut' });
+    expect((await send(text, of)).status).toBe(502);
+    const response = await server.call('/usage/referring/budgets/b', { token: of.by });
+    const reserved = text.length + 2 * definition.length + perCall + perCallOfOthers + 50;
+    expect(await response.json()).toMatchObject({ use: { spentTokens: reserved } });
+  });
+
   test('what changes the price of tokens is 400 under a limit in dollars, and its cost is unknown without', async () => {
     const of = await limited('priced', { limitUsd: '100' });
     const members = [
