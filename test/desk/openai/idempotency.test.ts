@@ -2,6 +2,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { openaiLimits } from '../../../src/desk/openai/limits.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
 import { eventually } from '../../support/server/patience.ts';
+import type { TestServer } from '../../support/server/server.ts';
 import { recordStatements } from '../../support/server/statements.ts';
 import { startOpenai } from './openai-server.ts';
 
@@ -12,6 +13,8 @@ const message = { ...chat, model: 'anthropic/claude-sonnet-5-5', max_tokens: 50 
 
 const openai = closeAfterAll(await startOpenai());
 await openai.tenantWithKeys(tenant);
+/** Another process of the same installation, as far as can be seen from outside. */
+const second = closeAfterAll(await openai.another());
 const token = await openai.server.token(tenant);
 
 beforeEach(() => {
@@ -35,11 +38,15 @@ function passedThrough(number: number) {
   return { kind: 'events', events: [`event: ${done.type}\ndata: ${JSON.stringify(done)}\n\n`] } as const;
 }
 
-async function send(key: string | undefined, body: object, options: { by?: string; signal?: AbortSignal } = {}) {
-  const { by = token, signal } = options;
+async function send(
+  key: string | undefined,
+  body: object,
+  options: { by?: string; signal?: AbortSignal; on?: TestServer } = {},
+) {
+  const { by = token, signal, on = openai.server } = options;
   const ofOpenai = 'input' in body ? 'responses' : 'chat/completions';
   const path = 'max_tokens' in body ? `/anthropic/${tenant}/v1/messages` : `/openai/${tenant}/v1/${ofOpenai}`;
-  const answer = await openai.server.call(path, {
+  const answer = await on.call(path, {
     token: by,
     ...(signal && { signal }),
     headers: { ...(key !== undefined && { 'idempotency-key': key }) },
@@ -58,10 +65,12 @@ const bodies = [
 ] as const;
 
 test.each(bodies)(
-  '%s: twelve calls with one key are one call of the provider, before and after its end',
+  '%s: twelve calls of two processes with one key are one call of the provider, before and after its end',
   async (name, body) => {
-    const first = await Promise.all(Array.from({ length: 12 }, () => send(name, body)));
-    const later = await send(name, body);
+    const servers = [openai.server, second];
+    const sent = Array.from({ length: 12 }, (_, index) => send(name, body, { on: servers[index % 2] ?? second }));
+    const first = await Promise.all(sent);
+    const later = await send(name, body, { on: second });
     expect(later.status).toBe(200);
     expect(new Set([...first, later].map(({ text }) => text))).toHaveLength(1);
     expect(later.headers.get('content-type')).toBe(first[0]?.headers.get('content-type'));
@@ -127,12 +136,12 @@ test('a request that waits for a failing call gets the same error, and a later r
   const first = send('failing', chat);
   await eventually(() => openai.vendor.requests.length).toBe(1);
   const statements = recordStatements(...openai.server.context.pool.pools);
-  const second = send('failing', chat);
+  const waiting = send('failing', chat);
   // A request that queries again waits for the one under way.
   const looks = () => statements.filter(({ text }) => /^select .* from "completion_request"/.test(text)).length;
   await eventually(looks).toBeGreaterThan(1);
   fail();
-  const [failed, shared] = await Promise.all([first, second]);
+  const [failed, shared] = await Promise.all([first, waiting]);
   expect(failed.status).toBe(429);
   expect(JSON.parse(failed.text)).toMatchObject({ error: { code: 'insufficient_quota' } });
   expect(shared.text).toBe(failed.text);

@@ -8,6 +8,8 @@ export const providers = ['openai', 'anthropic', 'google', 'self_hosted'] as con
 export interface OpenaiServer {
   vendor: Vendor;
   server: TestServer;
+  /** Starts another server of the same installation. */
+  another(): Promise<TestServer>;
   /**
    * A client of the first provider's own package. Without `retries` it makes one attempt. What it reads is checked
    * against OpenAI's description.
@@ -23,20 +25,20 @@ export async function startOpenai(environment: Record<string, string> = {}): Pro
   const vendor = await startVendor();
   const faults: unknown[] = [];
   const described = describedFetch(faults);
-  const server = await startTestServer({
-    environment: {
-      OPENAI_BASE_URL: vendor.baseUrl,
-      ANTHROPIC_BASE_URL: vendor.baseUrl,
-      GOOGLE_BASE_URL: vendor.baseUrl,
-      ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared',
-      ANNALS_COMPLETION_MODEL: 'gpt-4.1-mini',
-      ANNALS_SELF_HOSTED_ALLOW: '127.0.0.0/8',
-      ...environment,
-    },
-  });
+  const settings = {
+    OPENAI_BASE_URL: vendor.baseUrl,
+    ANTHROPIC_BASE_URL: vendor.baseUrl,
+    GOOGLE_BASE_URL: vendor.baseUrl,
+    ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared',
+    ANNALS_COMPLETION_MODEL: 'gpt-4.1-mini',
+    ANNALS_SELF_HOSTED_ALLOW: '127.0.0.0/8',
+    ...environment,
+  };
+  const server = await startTestServer({ environment: settings });
   return {
     vendor,
     server,
+    another: () => startTestServer({ environment: settings, database: server.database }),
 
     async clientOf(tenant, retries = 0) {
       const apiKey = await server.token(tenant);
