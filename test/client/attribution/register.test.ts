@@ -22,8 +22,15 @@ async function createProject(files: Record<string, string>): Promise<string> {
   return folder;
 }
 
-async function start(folder: string, file: string, { url }: Shop, environment: object = {}, node = process.execPath) {
-  const { stdout } = await run(node, ['--import', '@annals/client/register', file], {
+async function start(
+  folder: string,
+  file: string,
+  { url }: Shop,
+  environment: object = {},
+  node = process.execPath,
+  flags = ['--import', '@annals/client/register'],
+) {
+  const { stdout } = await run(node, [...flags, file], {
     cwd: folder,
     env: { PATH: process.env.PATH, DATABASE: url, ...environment },
   });
@@ -72,6 +79,18 @@ test.each(nodes)(
     }
   },
 );
+
+test.each(nodes)('attribute(Client) finds the pools of its copy of pg, in %s', async (_name, node) => {
+  const shop = await openShop();
+  const folder = await createProject({
+    'class.mjs': program(`import pg from 'pg';
+      import { attribute } from '@annals/client/pg';
+      attribute(pg.Client);
+      const drivers = [pg];`).replace(/const Pool = [\s\S]*$/, ''),
+  });
+  await start(folder, 'class.mjs', shop, {}, node, []);
+  expect(await recorded(shop)).toEqual(['Ada', 'Ben', 'Cleo', 'Dora'].map((actor, index) => [index + 1, { actor }]));
+});
 
 const server = `
   import http from 'node:http';

@@ -4,7 +4,6 @@ import { setContext } from '@annals/client/context';
 import { attribute } from '@annals/client/pg';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
-import { sentBy } from './sent.ts';
 import {
   ada,
   asAda,
@@ -161,17 +160,28 @@ test('in pipeline mode a transaction is attributed, and nothing outside of one',
   expect(sent.filter((text) => text === whoAda)).toHaveLength(2);
 });
 
-test('a client that was used before is attributed from the next transaction on', async () => {
+test.each(drivers)('with pg %s a client that was used before is attributed', async (_version, driver) => {
   const shop = await openShop();
-  const client = await clientOf(pg, shop);
-  await client.query('begin');
-  attribute(client);
-  const sent = sentBy(client);
-  await asAda(() => client.query('insert into items values (1)'));
-  await client.query('commit');
-  await asAda(() => client.query('insert into items values (2)'));
-  expect((await recorded(shop)).at(-1)).toEqual([2, ada]);
-  expect(sent).toContain(whoAda);
+  // Another client has shown that the server takes the setting.
+  await attributedClient(driver, shop);
+  const open = async (...statements: string[]) => {
+    const client = await clientOf(driver, shop);
+    for (const statement of statements) await client.query(statement);
+    return attribute(client);
+  };
+  const idle = await open('select version()');
+  await asAda(() => idle.query('insert into items values (1)'));
+  const busy = await open('begin');
+  await asAda(() => busy.query('insert into items values (2)'));
+  await busy.query('insert into items values (3)');
+  await asBen(() => attribute.transaction(busy, () => busy.query('call call_item(4)')));
+  await busy.query('commit');
+  expect(await recorded(shop)).toEqual([
+    [1, ada],
+    [2, ada],
+    [3, null],
+    [4, ben],
+  ]);
 });
 
 test('the statement of the guide says who, by hand', async () => {

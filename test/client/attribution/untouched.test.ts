@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { once } from 'node:events';
-import { currentContext } from '@annals/client/context';
+import { currentContext, runWithContext } from '@annals/client/context';
 import { attribute } from '@annals/client/pg';
 import { describe, expect, test } from 'vitest';
 import { shared } from '../../../clients/typescript/src/context/shared.ts';
@@ -249,6 +249,39 @@ describe.each(drivers)('with pg %s', (_version, driver) => {
     );
     // A pool that is not attributed calls back in a context that may be another's: then there is none.
     expect(seen.filter(([item]) => item > 100).map(([, who]) => who)).toEqual(Array.from({ length: 40 }, () => null));
+  });
+
+  test('a value that cannot be converted fails as without attribution, and leaves no transaction open', async () => {
+    const shop = await openShop();
+    const value = {
+      toPostgres() {
+        throw new Error('mine');
+      },
+    };
+    const query = { text: 'insert into items values ($1)', values: [value] };
+    const { client } = await attributedClient(driver, shop);
+    const { rows } = await client.query('select pg_backend_pid() as pid');
+    await expect(asAda(() => client.query(query))).rejects.toThrow('mine');
+    const state = 'select state, xact_start from pg_stat_activity where pid = $1';
+    await expect
+      .poll(async () => (await shop.pool.query(state, [rows[0].pid])).rows)
+      .toEqual([{ state: 'idle', xact_start: null }]);
+    // 8.11 itself never goes on after that.
+    if (driver !== drivers[1]?.[1]) await asAda(() => client.query('insert into items values (1)'));
+    else (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
+    expect(await recorded(shop)).toEqual(driver === drivers[1]?.[1] ? [] : [[1, ada]]);
+  });
+
+  test('a context that throws costs the actor alone', async () => {
+    const shop = await openShop();
+    const { client } = await attributedClient(driver, shop);
+    const context = {
+      get actor(): string {
+        throw new Error('mine');
+      },
+    };
+    await runWithContext(context, () => client.query('insert into items values (1)'));
+    expect(await recorded(shop)).toEqual([[1, null]]);
   });
 
   test('attribute takes what has a meaning, and twice is once', async () => {

@@ -46,7 +46,7 @@ export function withoutContext<T>(fn: () => T): T {
 /** The text of `annals.who`, as of the time when `set` was current. Undefined if it has no member. */
 export function textOf(store: Store, set: Context): string | undefined {
   if (store.text?.set !== set || store.text.resolved !== store.resolved)
-    store.text = { set, resolved: store.resolved, value: wireText(contextOf(store, set)) };
+    store.text = { set, resolved: store.resolved, value: safeText(store, set) };
   return store.text.value;
 }
 
@@ -68,6 +68,16 @@ export function resolution(store: Store): Promise<void> | undefined {
     };
     void pending.then(finish);
   });
+}
+
+/** A context may have getters of the application that throw. */
+function safeText(store: Store, set: Context): string | undefined {
+  try {
+    return wireText(contextOf(store, set));
+  } catch {
+    warnOnce('CONTEXT', 'a context cannot be read: a change is recorded without it');
+    return undefined;
+  }
 }
 
 function contextOf({ given, resolved }: Store, set: Context): Context {

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { shared } from '../context/shared.ts';
+import { warnOnce } from '../context/warning.ts';
 import type { Callback, Client, Pool } from './internals.ts';
 import { Line } from './line.ts';
 import type { AttributeOptions } from './options.ts';
@@ -73,8 +74,12 @@ function poolsOf(clients: ClientClass): PoolClass[] {
 
 function attributePool(pool: Pool, isCaptured: boolean): void {
   carryContext(pool);
-  for (const client of pool._clients) attributeMethods(client, isCaptured);
-  pool.on('connect', (client) => attributeMethods(client, isCaptured));
+  const attributeOne = (client: unknown) => {
+    if (isClient(client)) attributeMethods(client, isCaptured);
+    else warnOnce('UNKNOWN_PG', 'a client of a pool is not attributed: it is not that of the JavaScript driver');
+  };
+  for (const client of pool._clients) attributeOne(client);
+  pool.on('connect', attributeOne);
 }
 
 /** A pool calls back in the context of whoever released the client: the callback gets that of its own call. */

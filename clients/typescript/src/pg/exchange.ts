@@ -59,7 +59,7 @@ export class JointExchange implements Exchange {
   error: Message | undefined;
   readonly #options: JointOptions;
   /** `parsing`: the application's statement, if it would have sent a Query message, up to its BindComplete. */
-  #phase: 'setting' | 'parsing' | 'running' | 'failed' = 'setting';
+  #phase: 'setting' | 'parsing' | 'running' | 'failed' | 'abandoned' = 'setting';
   readonly #notices: Message[] = [];
 
   constructor(options: JointOptions) {
@@ -76,6 +76,9 @@ export class JointExchange implements Exchange {
       case 'running':
         this.isOver = event === 'readyForQuery';
         return this.#options.isSimple && event === 'noData';
+      case 'abandoned':
+        this.isOver = event === 'readyForQuery';
+        return true;
       case 'failed':
         if (event === 'readyForQuery') {
           this.isOver = true;
@@ -84,6 +87,11 @@ export class JointExchange implements Exchange {
         }
         return true;
     }
+  }
+
+  /** The application's statement was not sent as a whole, and pg expects no answer. */
+  abandon(): void {
+    this.#phase = 'abandoned';
   }
 
   #takeOfSetting(event: string, message: Message): boolean {

@@ -2,6 +2,7 @@
 
 import { type Store, shared } from '../context/shared.ts';
 import { resolution, textOf } from '../context/store.ts';
+import { warnOnce } from '../context/warning.ts';
 import { type Exchange, JointExchange, SettingExchange } from './exchange.ts';
 import { type Client, type Connection, isPlainQuery, type Message, type Query } from './internals.ts';
 import { readStatement, type Statement } from './statements.ts';
@@ -58,22 +59,22 @@ export class Line {
   #isAnnounced = false;
   /** Whether every statement of the transaction may write: `attribute.transaction`. */
   coversAll = false;
+  /** Whether the status is that of the server, and not assumed. */
+  knowsStatus: boolean;
 
   constructor(client: Client, isCaptured: boolean) {
     this.#client = client;
     this.#connection = client.connection;
     this.#support = new ServerSupport(client, isCaptured);
     this.#sql = settingSql(isCaptured);
-    this.#status = client._txStatus ?? (client.hasExecuted === true ? undefined : 'I');
+    this.knowsStatus = typeof client._txStatus === 'string' || client.hasExecuted !== true;
+    // Older versions of pg do not keep it. Most are idle outside of a transaction.
+    this.#status = client._txStatus ?? (this.knowsStatus || client.readyForQuery === true ? 'I' : undefined);
     if (client.pipeline === true)
       for (const _query of [...(client._sentQueryQueue ?? []), ...(client._activeQuery ? [0] : [])])
         this.#inFlight.push(null);
     this.#filterMessages();
     this.#watchQueue();
-  }
-
-  get knowsStatus(): boolean {
-    return this.#status !== undefined;
   }
 
   get isInTransaction(): boolean {
@@ -99,10 +100,19 @@ export class Line {
       value: (...added: Query[]) => {
         const call = this.#call;
         this.#call = undefined;
-        if (call !== undefined) for (const query of added) this.#adopt(query, call);
+        for (const query of call === undefined ? [] : added) this.#tryAdopting(query, call as Call);
         return Array.prototype.push.apply(queue, added);
       },
     });
+  }
+
+  /** Whatever an application submits, its query is to run. */
+  #tryAdopting(query: Query, call: Call): void {
+    try {
+      this.#adopt(query, call);
+    } catch {
+      warnOnce('UNKNOWN_QUERY', 'a query of an unknown kind is not attributed');
+    }
   }
 
   /** Prepares a query that pg is about to put into its queue. */
@@ -110,6 +120,7 @@ export class Line {
     const { callback } = query;
     if (call.hasCallback && callback !== undefined)
       query.callback = (...values: unknown[]) => shared.storage.run(call.store, callback, ...values);
+    if (call.isSubmittable && this.#client.pipeline === true) carryEvents(query, call.store);
     const statement = typeof query.text === 'string' ? readStatement(query.text) : undefined;
     if (!this.#concerns(statement, query, call)) return;
     const submit = query.submit;
@@ -121,7 +132,8 @@ export class Line {
       value: (connection: Connection) => {
         if (isOwn) query.submit = submit;
         else Reflect.deleteProperty(query, 'submit');
-        if (call.isSubmittable) this.#eventStore = { store: call.store };
+        // In pipeline mode the answers are those of queries that were sent before.
+        if (call.isSubmittable && this.#client.pipeline !== true) this.#eventStore = { store: call.store };
         return this.#submit(query, call, statement ?? this.#statementOf(query), (to = connection) =>
           submit.call(query, to),
         );
@@ -241,12 +253,14 @@ export class Line {
   #sendJoint(query: Query, text: string, send: (to?: Connection) => Fault): Fault {
     const connection = this.#connection;
     const isSimple = query.requiresPreparation?.() === false;
-    let hasBegun = false;
+    let exchange: JointExchange | undefined;
+    let hasEnded = false;
     const begin = () => {
-      if (hasBegun) return;
-      hasBegun = true;
+      if (exchange !== undefined) return;
       this.#write(text);
-      const exchange = new JointExchange({
+      // Forgotten with the transaction, unless the application has opened one unseen.
+      this.#sent = text;
+      exchange = new JointExchange({
         connection,
         isSimple,
         accepted: () => this.#support.accepted(),
@@ -259,7 +273,19 @@ export class Line {
       });
       this.#inFlight.push(exchange);
     };
-    return this.#corked(() => send(precededBy(connection, begin)));
+    const end = () => {
+      hasEnded = true;
+      connection.sync();
+    };
+    return this.#corked(() => {
+      const fault = send(precededBy(connection, begin, end));
+      // Older versions of pg send nothing more if a value cannot be converted, and wait for ever.
+      if (exchange !== undefined && !hasEnded) {
+        exchange.abandon();
+        end();
+      }
+      return fault;
+    });
   }
 
   #write(text: string): void {
@@ -323,6 +349,7 @@ export class Line {
     const [head] = this.#inFlight;
     if (event === 'readyForQuery') {
       this.#status = message.status;
+      this.knowsStatus = true;
       if (head === null) this.#inFlight.shift();
     }
     const isTaken = head?.take(event, message) ?? false;
@@ -352,8 +379,15 @@ export class Line {
   }
 }
 
+function carryEvents(query: Query, store: Store | undefined): void {
+  const emit: unknown = Reflect.get(query, 'emit');
+  if (typeof emit !== 'function') return;
+  const value = (...values: unknown[]) => shared.storage.run(store, () => Reflect.apply(emit, query, values));
+  Object.defineProperty(query, 'emit', { configurable: true, writable: true, value });
+}
+
 /** The same connection, which calls `begin` before its first message and sends no Query message. */
-function precededBy(connection: Connection, begin: () => void): Connection {
+function precededBy(connection: Connection, begin: () => void, end: () => void): Connection {
   const sent: Partial<Connection> = {
     parse(message) {
       begin();
@@ -369,8 +403,9 @@ function precededBy(connection: Connection, begin: () => void): Connection {
       connection.bind({ portal: '', statement: '', values: [] });
       connection.describe({ type: 'P', name: '' });
       connection.execute({ portal: '' });
-      connection.sync();
+      end();
     },
+    sync: end,
   };
   return Object.assign(Object.create(connection), sent);
 }
