@@ -6,7 +6,7 @@ import { documentHash } from '../entry-columns.ts';
 
 /**
  * The changes, where those with the id of their actor and no name have the last name of the document with this id among
- * those of the entity type `people`: as recorded, or by an earlier change of the batch. Such a name is derived, whether
+ * those of the entity type `people`: as recorded, or by a change of the batch up to this one. Such a name is derived, whether
  * or not there is one yet, so that a repeat with another name is a duplicate.
  */
 export async function withNamesOfPeople(
@@ -19,13 +19,10 @@ export async function withNamesOfPeople(
   if (wanted.size === 0) return changes;
   const names = await lastNames(transaction, tenant, [...wanted], people);
   return changes.map((change) => {
-    const id = idWithoutName(change);
-    const named: Change =
-      id === undefined
-        ? change
-        : { ...change, actor: names.get(id) ?? unknownActor, derived: { ...change.derived, actor: true } };
     if (change.entity === people && change.name !== undefined) names.set(change.entityId, change.name);
-    return named;
+    const id = idWithoutName(change);
+    if (id === undefined) return change;
+    return { ...change, actor: names.get(id) ?? unknownActor, derived: { ...change.derived, actor: true } };
   });
 }
 

@@ -67,6 +67,13 @@ test('names of earlier changes of the same request count, those of later ones an
   expect(await actorOf(late)).toBe(`Jane (${id})`);
 });
 
+test('the change of a person by themselves has the name that it sets', async () => {
+  const id = randomUUID();
+  const own = change('user', { entityId: id, name: 'Jane', actorId: id });
+  await send(own);
+  expect(await actorOf(own)).toBe(`Jane (${id})`);
+});
+
 test('a person without a name stays unknown, and the name is read from the last 64 changes', async () => {
   const [named, lost] = [randomUUID(), randomUUID()];
   const touches = (id: string, count: number) => Array.from({ length: count }, () => user(id));
