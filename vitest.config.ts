@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { clientAliases } from './console/client-aliases.ts';
@@ -27,6 +28,14 @@ const pythonTest = 'test/client/python.test.ts';
 const leavesOutPython = process.env.CI === undefined && findPython() === undefined;
 if (leavesOutPython)
   console.warn(`Python 3.11 with httpx, pytest and psycopg is not installed, so ${pythonTest} does not run.`);
+
+const prismaTest = 'test/client/attribution/prisma/prisma.test.ts';
+const leavesOutPrisma =
+  process.env.CI === undefined && !existsSync('test/client/attribution/prisma/generated/client.ts');
+if (leavesOutPrisma)
+  console.warn(
+    `Prisma is not installed (npm ci --prefix test/client/attribution/prisma), so ${prismaTest} does not run.`,
+  );
 
 // The embedded PostgreSQL brings no pg_dump.
 const dumpTest = 'test/postgres/backup/pg-dump.test.ts';
@@ -95,6 +104,7 @@ export default defineConfig(({ mode }) => ({
       ...(leavesOutPooler ? poolerTests : []),
       ...(leavesOutProxy ? [proxyTest] : []),
       ...(leavesOutChart ? [chartTest] : []),
+      ...(leavesOutPrisma ? [prismaTest] : []),
       ...(leavesOutPython ? [pythonTest] : []),
       ...(leavesOutDump ? [dumpTest] : []),
       ...(leavesOutCluster ? [clusterTests] : []),

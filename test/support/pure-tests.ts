@@ -73,7 +73,7 @@ class TestSources {
 
   constructor(root: string) {
     this.#root = root;
-    this.files = globSync(testFiles, { cwd: root });
+    this.files = globSync(testFiles, { cwd: root, exclude: ['**/node_modules/**'] });
   }
 
   textOf(file: string): string {
