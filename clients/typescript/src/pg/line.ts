@@ -4,9 +4,11 @@ import { type Store, shared } from '../context/shared.ts';
 import { resolution, textOf } from '../context/store.ts';
 import { warnOnce } from '../context/warning.ts';
 import { type Exchange, JointExchange, SettingExchange } from './exchange.ts';
+import { filterMessages } from './filter.ts';
 import { type Client, type Connection, isPlainQuery, type Message, type Query } from './internals.ts';
 import { readStatement, type Statement } from './statements.ts';
 import { ServerSupport } from './support.ts';
+import { carryEvents, corked, precededBy, sendSetting, settingSql } from './wire.ts';
 
 /** A call of the application's `query()`. */
 export interface Call {
@@ -22,7 +24,6 @@ type Fault = Error | null | undefined;
 /** The setting may be that of an outer savepoint: it equals no text. */
 const anyText = Symbol('any');
 const noContext = '{}';
-const textOid = 25;
 
 /** Tags after which a transaction has another setting than the one that was sent. */
 const endsSetting: ReadonlyMap<string | undefined, undefined | typeof anyText> = new Map([
@@ -55,8 +56,6 @@ export class Line {
   #hasEnded = false;
   /** The call of `query()` that is running. */
   #call: Call | undefined;
-  /** The next event repeats a `message`. */
-  #isAnnounced = false;
   /** Whether every statement of the transaction may write: `attribute.transaction`. */
   coversAll = false;
   /** Whether the status is that of the server, and not assumed. */
@@ -73,7 +72,12 @@ export class Line {
     if (client.pipeline === true)
       for (const _query of [...(client._sentQueryQueue ?? []), ...(client._activeQuery ? [0] : [])])
         this.#inFlight.push(null);
-    this.#filterMessages();
+    filterMessages(this.#connection, {
+      isIdle: () => this.#inFlight.length === 0 && this.#eventStore === undefined,
+      takes: (event, message) => this.#takes(event, message),
+      ended: () => this.#end(),
+      pass: (event, go, values) => this.#pass(event, go, values),
+    });
     this.#watchQueue();
   }
 
@@ -157,10 +161,12 @@ export class Line {
     if (this.#client.pipeline === true) return this.#submitToPipeline(call, statement, send);
     if (statement === undefined) return send();
     if (this.#status === 'T' && this.#mayWrite(statement))
-      return this.#resolved(query, call, () => {
-        this.#precede(call);
-        return send();
-      });
+      return this.#resolved(query, call, () =>
+        corked(this.#connection, () => {
+          this.#precede(call);
+          return send();
+        }),
+      );
     if (this.#status !== 'I') return send();
     if (this.#wouldProbe(statement)) this.#probe();
     if (!statement.isRowStatement || !statement.isSingle || !isPlainQuery(query) || this.#support.state === 'no')
@@ -243,10 +249,8 @@ export class Line {
   }
 
   #exchange(text: string, ended: (error: Message | undefined) => void): void {
-    this.#corked(() => {
-      this.#write(text);
-      this.#connection.sync();
-    });
+    sendSetting(this.#connection, this.#sql, text);
+    this.#connection.sync();
     this.#inFlight.push(new SettingExchange(ended));
   }
 
@@ -257,7 +261,7 @@ export class Line {
     let hasEnded = false;
     const begin = () => {
       if (exchange !== undefined) return;
-      this.#write(text);
+      sendSetting(this.#connection, this.#sql, text);
       // Forgotten with the transaction, unless the application has opened one unseen.
       this.#sent = text;
       exchange = new JointExchange({
@@ -277,7 +281,7 @@ export class Line {
       hasEnded = true;
       connection.sync();
     };
-    return this.#corked(() => {
+    return corked(this.#connection, () => {
       const fault = send(precededBy(connection, begin, end));
       // Older versions of pg send nothing more if a value cannot be converted, and wait for ever.
       if (exchange !== undefined && !hasEnded) {
@@ -285,62 +289,6 @@ export class Line {
         end();
       }
       return fault;
-    });
-  }
-
-  #write(text: string): void {
-    const connection = this.#connection;
-    connection.parse({ text: this.#sql, name: '', types: [textOid] });
-    connection.bind({ portal: '', statement: '', values: [text] });
-    connection.execute({ portal: '' });
-  }
-
-  #corked<T>(write: () => T): T {
-    const { stream } = this.#connection;
-    stream.cork?.();
-    try {
-      return write();
-    } finally {
-      stream.uncork?.();
-    }
-  }
-
-  #filterMessages(): void {
-    const connection = this.#connection;
-    const emit = connection.emit;
-    const pass = (event: string | symbol, values: unknown[]): boolean => {
-      const at = this.#eventStore;
-      if (event === 'readyForQuery') this.#eventStore = undefined;
-      const go = () => Reflect.apply(emit, connection, [event, ...values]);
-      return at === undefined ? go() : shared.storage.run(at.store, go);
-    };
-    let isDropped = false;
-    Object.defineProperty(connection, 'emit', {
-      configurable: true,
-      writable: true,
-      value: (event: string | symbol, ...values: unknown[]): boolean => {
-        // Rows of the application's are most of what arrives.
-        if (event === 'dataRow' && this.#inFlight.length === 0 && this.#eventStore === undefined) {
-          this.#isAnnounced = false;
-          return emit.call(connection, event, values[0]);
-        }
-        const [message = {}] = values as Message[];
-        // pg emits each message twice where somebody listens to `message`: first as that, then under its own name.
-        if (event === 'message') {
-          const { name = '' } = message;
-          isDropped = this.#takes(name === 'error' ? 'errorMessage' : name, message);
-          const hasListened = !isDropped && pass(event, values);
-          this.#isAnnounced = true;
-          return hasListened;
-        }
-        if (!this.#isAnnounced) isDropped = typeof event === 'string' && this.#takes(event, message);
-        this.#isAnnounced = false;
-        if (isDropped) return false;
-        if (event === 'errorMessage' && this.#failure !== undefined && message.code === '25P02')
-          return pass(event, [this.#failure]);
-        if (event === 'end' || event === 'error') this.#end(pass);
-        return pass(event, values);
-      },
     });
   }
 
@@ -369,49 +317,20 @@ export class Line {
     }
   }
 
+  #pass(event: string | symbol, go: (...values: unknown[]) => boolean, values: unknown[]): boolean {
+    const at = this.#eventStore;
+    if (event === 'readyForQuery') this.#eventStore = undefined;
+    const isAfterFailure = event === 'errorMessage' && (values as Message[])[0]?.code === '25P02';
+    const passed = isAfterFailure && this.#failure !== undefined ? [this.#failure] : values;
+    return at === undefined ? go(...passed) : shared.storage.run(at.store, go, ...passed);
+  }
+
   /** The server may end the connection with the error of a setting: it is that of the application's query. */
-  #end(pass: (event: string, values: unknown[]) => boolean): void {
+  #end(): void {
     const held = this.#inFlight.find((exchange) => exchange?.error !== undefined)?.error ?? this.#failure;
     this.#hasEnded = true;
     this.#inFlight.length = 0;
     this.#failure = undefined;
-    if (held !== undefined) pass('errorMessage', [held]);
+    if (held !== undefined) this.#connection.emit('errorMessage', held);
   }
-}
-
-function carryEvents(query: Query, store: Store | undefined): void {
-  const emit: unknown = Reflect.get(query, 'emit');
-  if (typeof emit !== 'function') return;
-  const value = (...values: unknown[]) => shared.storage.run(store, () => Reflect.apply(emit, query, values));
-  Object.defineProperty(query, 'emit', { configurable: true, writable: true, value });
-}
-
-/** The same connection, which calls `begin` before its first message and sends no Query message. */
-function precededBy(connection: Connection, begin: () => void, end: () => void): Connection {
-  const sent: Partial<Connection> = {
-    parse(message) {
-      begin();
-      connection.parse(message);
-    },
-    bind(message) {
-      begin();
-      connection.bind(message);
-    },
-    query(text) {
-      begin();
-      connection.parse({ text, name: '' });
-      connection.bind({ portal: '', statement: '', values: [] });
-      connection.describe({ type: 'P', name: '' });
-      connection.execute({ portal: '' });
-      end();
-    },
-    sync: end,
-  };
-  return Object.assign(Object.create(connection), sent);
-}
-
-function settingSql(isCaptured: boolean): string {
-  const setting = `select pg_catalog.set_config('annals.who', $1, true)`;
-  if (!isCaptured) return setting;
-  return `${setting}, case when not pg_catalog.pg_is_in_recovery() then pg_catalog.pg_logical_emit_message(true, 'annals.who', $1) end`;
 }

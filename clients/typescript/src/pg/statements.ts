@@ -19,15 +19,14 @@ const kinds: ReadonlyMap<string, StatementKind> = new Map<string, StatementKind>
   ...['set', 'show', 'reset', 'lock', 'savepoint', 'release', 'declare', 'fetch', 'move', 'close'].map(
     (word) => [word, 'quiet'] as const,
   ),
-  ...['prepare', 'deallocate', 'discard', 'listen', 'unlisten', 'notify', 'explain', 'vacuum', 'analyze'].map(
+  ...['prepare', 'deallocate', 'discard', 'listen', 'unlisten', 'notify', 'vacuum', 'analyze'].map(
     (word) => [word, 'quiet'] as const,
   ),
 ]);
 
 const rowWords: ReadonlySet<string> = new Set(['insert', 'update', 'delete', 'merge']);
 
-/** Spaces, comments and semicolons before the first word, and that word. Nested comments are read token by token. */
-const firstWord = /^(?:[\s;]+|--[^\n\r]*)*([a-z]+)/i;
+const firstWord = /^\s*([a-z]+)/i;
 
 /** What a text's first statement does. A mistake costs a round trip or an actor, never a failed statement. */
 export function readStatement(text: string): Statement {
@@ -43,7 +42,7 @@ export function readStatement(text: string): Statement {
 
 function isSingle(text: string): boolean {
   const end = text.indexOf(';');
-  if (end === -1) return true;
+  if (end === -1 || text.slice(end + 1).trim() === '') return true;
   let hasEnded = false;
   let hasBegun = false;
   for (const { text: token } of tokens(text)) {
