@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from annals import _forks, _json
 from annals._drive import SyncDriver
-from annals._errors import ApiError
+from annals._errors import ApiError, error_of_answer
 from annals._exchange import MAX_DELAY, GivenTokens, Request, back_off, path, read_json
 from annals._operation import Core
 from annals._warnings import logger, warn_once
@@ -173,7 +173,7 @@ class _Recorder:
         `too_large`, `refused` (a request that the service cannot read), `closed`, `unsent` (left at
         the end)."""
         with self._changed:
-            return dict(self._dropped)
+            return {reason: count for reason, count in self._dropped.items() if count}
 
     @property
     def counts(self) -> dict[str, int]:
@@ -261,11 +261,12 @@ class _Recorder:
         self._is_closed = True
         is_done = self._flush(timeout)
         with self._changed:
-            if not self._must_stop:
-                self._must_stop = True
-                if self._lines:
-                    self._drop("unsent", len(self._lines))
+            left = 0 if self._must_stop else len(self._lines)
+            self._must_stop = True
+            self._dropped["unsent"] += left
             self._changed.notify_all()
+        if left > 0:
+            self._warn("unsent")
         return is_done
 
     def unsent(self) -> list[str]:
@@ -274,29 +275,30 @@ class _Recorder:
             return [line.decode().rstrip("\n") for line in self._lines]
 
     def _take(self, change: dict[str, Any]) -> bool:
+        why = ""
         try:
             with self._changed:
-                return self._append(change)
+                reason = self._append(change)
         except Exception as error:
             # A value without JSON, or an application's object that fails when it is written.
-            self._drop("invalid", 1, f": {error}")
-            return False
+            reason, why = "invalid", f": {type(error).__name__}"
+        if reason is not None:
+            self._drop(reason, 1, why)
+        return reason is None
 
-    def _append(self, change: dict[str, Any]) -> bool:
+    def _append(self, change: dict[str, Any]) -> Reason | None:
+        """The reason why a change cannot be taken, or None."""
         if self._is_closed:
-            self._drop("closed", 1)
-            return False
+            return "closed"
         # Never earlier than the previous change: the history orders a document's changes by time.
         if "at" not in change:
             self._latest = max(self._latest, time.time_ns())
             change["at"] = _moment(self._latest)
         line = f"{_json.write(change)}\n".encode()
         if len(line) > MAX_CHANGE_BYTES:
-            self._drop("too_large", 1)
-            return False
+            return "too_large"
         if len(self._lines) >= self._buffer or self._bytes + len(line) > self._buffer_bytes:
-            self._drop("full", 1)
-            return False
+            return "full"
         self._lines.append(line)
         self._bytes += len(line)
         self._accepted += 1
@@ -304,7 +306,7 @@ class _Recorder:
             self._start()
         elif len(self._lines) in (1, self._batch):
             self._changed.notify_all()
-        return True
+        return None
 
     def _start(self) -> None:
         _exit_with_children()
@@ -317,8 +319,13 @@ class _Recorder:
             warn_once("thread", f"The recorder cannot start its thread: {error}")
 
     def _drop(self, reason: Reason, count: int, why: str = "") -> None:
+        """To be called without the lock: a handler of the application's log may record, too."""
         with self._changed:
             self._dropped[reason] += count
+        self._warn(reason, why)
+
+    @staticmethod
+    def _warn(reason: Reason, why: str = "") -> None:
         warn_once(f"dropped {reason}", f"The recorder drops changes ({reason}){why}")
 
     def _run(self) -> None:
@@ -376,12 +383,12 @@ class _Recorder:
             try:
                 self._committed(self._post(lines), lines)
                 return
+            except _TooLarge as error:
+                return self._send_parts(lines, str(error))
+            except _Refused as error:
+                self._settle(len(lines))
+                return self._drop("refused", len(lines), f": {error}")
             except ApiError as error:
-                if error.status == 413:
-                    return self._send_parts(lines, error)
-                if error.status in (400, 415):
-                    self._settle(len(lines))
-                    return self._drop("refused", len(lines), f": {error}")
                 self._error = error
                 delay = back_off(attempt, error.retry_after)
                 if not self._is_away:
@@ -390,12 +397,12 @@ class _Recorder:
                 self._call(self._on_retry, error, delay)
             self._sleep(delay)
 
-    def _send_parts(self, lines: list[bytes], error: ApiError) -> None:
+    def _send_parts(self, lines: list[bytes], why: str) -> None:
         """A request that passes a limit is divided. A change that passes it alone can never be
         recorded."""
         if len(lines) == 1:
             self._settle(1)
-            self._drop("too_large", 1, f": {error}")
+            self._drop("too_large", 1, f": {why}")
             return
         half = (len(lines) + 1) // 2
         self._send(lines[:half])
@@ -411,12 +418,20 @@ class _Recorder:
             headers={"content-encoding": packed},
             body=body,
             content_type="application/x-ndjson",
-            is_result=_is_all_rejected,
+            # Told apart from the same status of the token endpoint.
+            is_result=lambda status, _: status in (400, 413, 415),
         )
-        answer = self._driver.run(self._exchange.send(request), self._sleep).json()
-        if not _is_answer(answer, len(lines)):
-            raise ApiError("invalid_answer", "The answer is not that of a recorder.")
-        return answer
+        answer = self._driver.run(self._exchange.send(request), self._sleep)
+        body_told = _json_of(answer.body)
+        # 400 with `rejected`: every change was rejected, and the service stored them.
+        if answer.status < 300 or (answer.status == 400 and _is_answer(body_told, len(lines))):
+            if not _is_answer(body_told, len(lines)):
+                raise ApiError("invalid_answer", "The answer is not that of a recorder.")
+            return body_told
+        fault = error_of_answer(
+            answer.status, answer.headers, answer.body, request_id="", attempts=1
+        )
+        raise (_TooLarge if answer.status == 413 else _Refused)(str(fault))
 
     def _committed(self, answer: Any, lines: list[bytes]) -> None:
         self._error = None
@@ -507,6 +522,14 @@ class _Stopped(Exception):
     """The recorder was closed while it waited."""
 
 
+class _TooLarge(Exception):
+    """The request is beyond a limit of the recorder."""
+
+
+class _Refused(Exception):
+    """The recorder cannot read the request."""
+
+
 def _random_id() -> str:
     return os.urandom(16).hex()
 
@@ -534,15 +557,11 @@ def _is_answer(answer: Any, lines: int) -> bool:
     )
 
 
-def _is_all_rejected(status: int, body: bytes) -> bool:
-    """A 400 with `rejected`: every change was rejected, and the service stored them."""
-    if status != 400:
-        return False
+def _json_of(body: bytes) -> Any:
     try:
-        answer = read_json(body)
+        return read_json(body)
     except ApiError:
-        return False
-    return isinstance(answer, dict) and isinstance(answer.get("rejected"), list)
+        return None
 
 
 _recorders: weakref.WeakSet[_Recorder] = weakref.WeakSet()

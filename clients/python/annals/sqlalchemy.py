@@ -84,7 +84,9 @@ class _Attribution:
             return
         # Marked first: the statement comes here too.
         transaction.sent(who)
-        connection.execute(self._statement, {"who": sent})
+        # A cursor of the server would cost two more round trips.
+        plain = {"stream_results": False}
+        connection.execute(self._statement, {"who": sent}, execution_options=plain).close()
 
     def after(
         self,

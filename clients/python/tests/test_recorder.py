@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import multiprocessing
 import os
 import random
@@ -16,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from annals import Annals, Recorder
+from annals import Annals, Recorder, _warnings
 from conftest import CREDENTIALS, RECORDER_URL, TENANT, URL, eventually
 from faulty import Fault, FaultyRecorder
 
@@ -198,6 +199,51 @@ def test_an_answer_that_is_not_a_recorders_is_no_success(
     update(recorder, unique, "a", 1)
     assert recorder.close() and errors == ["invalid_answer"] * 2
     assert counts(annals, unique) == [1] and recorder.dropped == {}
+
+
+def test_a_token_that_is_refused_drops_nothing(
+    annals: Annals, faulty: FaultyRecorder, unique: str
+) -> None:
+    # The token endpoint answers 400: the client has no such scope.
+    refused = Annals(URL, TENANT, **CREDENTIALS, scope="no.such_scope", max_retries=0)
+    recorder = refused.recorder(faulty.url, delay=0)
+    update(recorder, unique, "a", 1)
+    eventually(lambda: recorder.last_error is not None)
+    assert recorder.last_error is not None and recorder.last_error.status == 400
+    assert recorder.dropped == {} and len(recorder.unsent()) == 1
+    recorder.close(0)
+    assert recorder.dropped == {"unsent": 1} and faulty.requests == []
+
+
+def test_a_handler_of_the_log_may_record(
+    annals: Annals, faulty: FaultyRecorder, unique: str
+) -> None:
+    _warnings._warned.clear()
+    faulty.fault = lambda lines: 503
+    recorder = annals.recorder(faulty.url, buffer=1)
+    wanted = threading.Event()
+
+    class Recording(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            recorder.record("create", unique, "log", after={})
+
+    handler = Recording()
+    logging.getLogger("annals").addHandler(handler)
+    try:
+        handler.acquire()
+        # Drops, and so logs, while this thread has the handler.
+        thread = threading.Thread(target=lambda: (wanted.set(), update(recorder, unique, "a", 2)))
+        update(recorder, unique, "a", 1)
+        thread.start()
+        assert wanted.wait(60)
+        eventually(lambda: recorder.dropped.get("full", 0) > 0)
+        recorder.record("create", unique, "log", after={})
+        handler.release()
+        thread.join(60)
+        assert not thread.is_alive()
+    finally:
+        logging.getLogger("annals").removeHandler(handler)
+        recorder.close(0)
 
 
 def test_it_never_raises_into_the_application(

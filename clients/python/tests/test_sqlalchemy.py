@@ -139,6 +139,18 @@ def test_what_fails_fails_as_without_us(engine: Any, table: str) -> None:
     assert noted(table) == [(1, "Jane")]
 
 
+def test_a_connection_that_streams_results_is_attributed(engine: Any, table: str) -> None:
+    with annals.context(actor="Jane"), engine.connect() as connection:
+        streaming = connection.execution_options(stream_results=True)
+        with streaming.begin():
+            rows = streaming.execute(text("select generate_series(1, 3)"))
+            assert next(rows) == (1,)
+            statement = text(f"insert into {table} (id) values (1)")
+            streaming.execute(statement, execution_options={"stream_results": False})
+            assert list(rows) == [(2,), (3,)]
+    assert noted(table) == [(1, "Jane")]
+
+
 def test_autocommit_is_left_alone(engine: Any, table: str) -> None:
     with annals.context(actor="Jane"):
         with engine.connect() as connection:
