@@ -207,6 +207,17 @@ def test_nothing_else_is(sql: str) -> None:
     assert not writes(sql)
 
 
+@pytest.mark.parametrize(
+    "part", [" ", "-- a\n", "-- -- ", ";", "(", "'", "e'\\", "/*", "$a$", "a$", '"', "x"]
+)
+def test_long_texts_are_read_in_one_pass(part: str) -> None:
+    # One that went back over what it has read would not end.
+    long = part * 200_000
+    assert not writes(f"with {long}") and not goes_back(f"savepoint a; {long}")
+    assert writes(f"delete from a; {long}")
+    is_row_statement(f"delete from a; {long}")
+
+
 def test_alone_goes_only_one_statement_of_rows() -> None:
     for sql in (
         "insert into a values (';')",
