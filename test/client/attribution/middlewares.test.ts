@@ -3,7 +3,6 @@ import type { AddressInfo } from 'node:net';
 import * as who from '@annals/client/context';
 import { attribute } from '@annals/client/pg';
 import Fastify from 'fastify';
-import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { poolOf, recorded, useShop } from './shop.ts';
@@ -83,24 +82,4 @@ test('Koa, Hono and Nest: what follows has the context of its request', async ()
   await who.nest(resolve).intercept({ ...execution, getType: () => 'rpc' }, { handle: note });
   const ada = { actor: 'Ada', correlationId: 'r-1' };
   expect(seen).toEqual([{ ...ada, context: { ip: '::1' } }, ada, ada, undefined]);
-});
-
-test('a query builder on an attributed pool says who, in transactions and outside of them', async () => {
-  const shop = await openShop();
-  const pool = attribute(poolOf(pg, shop, { max: 2 }));
-  const db = new Kysely<{ items: { id: number; note: string | null } }>({ dialect: new PostgresDialect({ pool }) });
-  const insert = (to: typeof db, id: number) => to.insertInto('items').values({ id, note: null }).execute();
-  await Promise.all(
-    [1, 2, 3, 4].map((item) =>
-      who.runWithContext({ actor: `Person ${item}` }, async () => {
-        await insert(db, item);
-        await db.transaction().execute(async (trx) => {
-          await insert(trx, 10 + item);
-          await trx.updateTable('items').set({ note: 'x' }).where('id', '=', item).execute();
-        });
-      }),
-    ),
-  );
-  const changed = [1, 1, 2, 2, 3, 3, 4, 4, 11, 12, 13, 14];
-  expect(await recorded(shop)).toEqual(changed.map((item) => [item, { actor: `Person ${item % 10}` }]));
 });
