@@ -20,7 +20,7 @@ import { EmailTarget, HttpTarget, S3Target, SplunkTarget, WebhookTarget } from '
 import { agenticRoutes, agentUpkeep } from './desk/agents/routes.ts';
 import { anthropicRoutes } from './desk/anthropic/routes.ts';
 import { budgetRoutes, budgetUpkeep } from './desk/budgets/routes.ts';
-import { callRoutes, callUpkeep, readAfterCalls } from './desk/calls/routes.ts';
+import { callRoutes, callUpkeep } from './desk/calls/routes.ts';
 import { completionRoutes, completionUpkeep } from './desk/completions/routes.ts';
 import { jobRoutes, jobUpkeep } from './desk/jobs/routes.ts';
 import { mailUpkeep } from './desk/mail/service.ts';
@@ -109,7 +109,6 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
     baseUrl: config.baseUrl,
   };
   const app = await createApp(context, options, callers);
-  readAfterCalls(app, { recorded: (tenant) => completions.quota.recorded(tenant) });
 
   await app.register(changelogRoutes, { findPage, reads: historyReads, sealer, now: () => clock.now() });
   await app.register(feedRoutes, { feed });

@@ -16,8 +16,7 @@ export interface CallLedger {
   reserveOnSend(request: QuotaRequest): Reservation | undefined;
   /**
    * Writes the record of a call without a reservation and counts its tokens, in one transaction with other calls of the
-   * tenant. Resolves once the record is on its way to the database, which stores it even if this process dies. Does not
-   * throw: failed database writes are retried.
+   * tenant. Does not throw: failed database writes are retried.
    */
   record(tenant: string, call: CallStart, end: CallEnd): Promise<void>;
   inputBound(messages: readonly Message[], tools?: readonly Tool[], format?: JsonFormat): InputBound;

@@ -41,8 +41,7 @@ export interface ProviderCaller {
   readonly sharedMaxTokens: number;
   /**
    * Calls the model of `own` with its key: no quota, and no reservation without a budget. Without `own`, calls the
-   * service's shared model with the shared token. Its record is on its way to the
-   * database before it resolves or rejects.
+   * service's shared model with the shared token. Writes the record before it resolves or rejects.
    */
   call(request: CallRequest, progress?: CallProgress): Promise<Answer>;
   /**

@@ -1,4 +1,3 @@
-import type { preHandlerAsyncHookHandler } from 'fastify';
 import { parseDays } from '../../http/days.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json } from '../../http/openapi/answers.ts';
@@ -50,18 +49,6 @@ export async function callRoutes(
     },
     async ({ params: { tenant }, query }) => await readCosts(db, tenant, parseDays(query, now()), query),
   );
-}
-
-/**
- * Lets reads of usage wait for the records of calls that this process has answered, so that a client that has an answer
- * sees its tokens. Call it before routes are registered.
- */
-export function readAfterCalls(app: HttpServer, { recorded }: { recorded: (tenant: string) => Promise<void> }): void {
-  app.addHook('onRoute', (route) => {
-    if (!route.url.startsWith('/usage/:tenant')) return;
-    const wait: preHandlerAsyncHookHandler = async ({ credentials }) => await recorded(credentials.tenant);
-    route.preHandler = [route.preHandler ?? [], wait].flat();
-  });
 }
 
 // Milliseconds.

@@ -23,13 +23,8 @@ export interface QuotaLedger {
   settle(tenant: string, settlement: Settlement): Promise<void>;
   /** Whether a call with the tenant's own key must reserve, because there are budgets. Never older than the call. */
   hasBudgets(tenant: string): Promise<boolean>;
-  /**
-   * Writes the record of a call without a reservation. `onSent` is called once it is on its way to the database, which
-   * stores it even if this process dies.
-   */
-  record(tenant: string, call: StoredRecord, onSent: () => void): Promise<void>;
-  /** Resolves when each record so far is written, or has failed once. */
-  recorded(tenant: string): Promise<void>;
+  /** Writes the record of a call without a reservation. */
+  record(tenant: string, call: StoredRecord): Promise<void>;
 }
 
 export interface LedgerDatabase {
@@ -40,7 +35,7 @@ export interface LedgerDatabase {
   /** Returns whether it is reserved, durably. */
   reserveSent(tenant: string, request: LedgerSendRequest): Promise<boolean>;
   hasBudgets(tenant: string): Promise<boolean>;
-  write(tenant: string, records: readonly StoredRecord[], onSent: () => void): Promise<void>;
+  write(tenant: string, records: readonly StoredRecord[]): Promise<void>;
 }
 
 export function createLedger(database: LedgerDatabase): QuotaLedger {
@@ -56,13 +51,8 @@ export function createLedger(database: LedgerDatabase): QuotaLedger {
     return items.map((item) => (requestOf(item) === undefined ? undefined : decisions.shift()));
   });
   // They change no row, so they wait for no reservation.
-  const records = createBatches<Recording | undefined, void>(async (tenant, items) => {
-    const recordings = items.filter((item) => item !== undefined);
-    const onSent = () => {
-      for (const recording of recordings) recording.onSent();
-    };
-    const calls = recordings.map(({ call }) => call);
-    if (calls.length > 0) await database.write(tenant, calls, onSent);
+  const records = createBatches<StoredRecord, void>(async (tenant, items) => {
+    await database.write(tenant, items);
     return items.map(() => undefined);
   });
   // A separate batch: it waits for the disk, which the next changes do not.
@@ -96,16 +86,8 @@ export function createLedger(database: LedgerDatabase): QuotaLedger {
       await changes(tenant, { settlement });
     },
 
-    record: (tenant, call, onSent) => records(tenant, { call, onSent }),
-
-    // It joins the batch after the one under way.
-    recorded: (tenant) => records(tenant, undefined).catch(() => {}),
+    record: records,
   };
-}
-
-interface Recording {
-  readonly call: StoredRecord;
-  readonly onSent: () => void;
 }
 
 type Change =

@@ -1,6 +1,6 @@
 import { type Generated, sql } from 'kysely';
 import type { Database } from '../../postgres/database.ts';
-import { type Connections, runSent, type Statements } from '../../postgres/statements.ts';
+import type { Statements } from '../../postgres/statements.ts';
 import { type FindTenants, forEachTenant, type TenantWork } from '../../postgres/tenants/tenants-with.ts';
 import type { Tokens } from '../../providers/call-ledger.ts';
 
@@ -169,23 +169,16 @@ export async function reserveSent(
   return rows[0]?.isReserved === true;
 }
 
-/**
- * Writes the records of calls without a reservation, idempotently. They are not durable yet. `onSent`: see `runSent`.
- */
-export async function writeRecords(
-  pool: Connections,
-  tenant: string,
-  records: readonly StoredRecord[],
-  onSent: () => void = () => {},
-): Promise<void> {
+/** Writes the records of calls without a reservation, idempotently. They are not durable yet. */
+export async function writeRecords(pool: Statements, tenant: string, records: readonly StoredRecord[]): Promise<void> {
   const [record, ...others] = records;
   if (record !== undefined && others.length === 0) {
     const values = recordColumns.map((column) => record[column]);
-    await runSent(pool, { name: 'call_record_add', text: addRecord, values: [tenant, ...values] }, onSent);
+    await pool.query({ name: 'call_record_add', text: addRecord, values: [tenant, ...values] });
     return;
   }
   const text = 'select from call_record_write($1, $2)';
-  await runSent(pool, { name: 'call_record_write', text, values: [tenant, JSON.stringify(records)] }, onSent);
+  await pool.query({ name: 'call_record_write', text, values: [tenant, JSON.stringify(records)] });
 }
 
 const recordColumns = [

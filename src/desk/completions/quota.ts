@@ -2,7 +2,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import { type Release, Semaphore } from '../../core/fairness/semaphore.ts';
 import { rest } from '../../core/repeat.ts';
 import type { Database } from '../../postgres/database.ts';
-import type { Connections } from '../../postgres/statements.ts';
+import type { Statements } from '../../postgres/statements.ts';
 import { type FindTenants, forEachTenant } from '../../postgres/tenants/tenants-with.ts';
 import type { CallLedger, QuotaRequest, Reservation, Tokens } from '../../providers/call-ledger.ts';
 import { type CallEnd, type CallStart, recordOf, startOfRecord } from '../../providers/call-record.ts';
@@ -36,7 +36,7 @@ export const defaultUnsentLease = 30_000;
 const minOutput = 16;
 
 export interface QuotaOptions {
-  pool: Connections;
+  pool: Statements;
   db: Database;
   logger: FastifyBaseLogger;
   /** Milliseconds; tests use a shorter time. */
@@ -91,7 +91,7 @@ export class Quota implements CallLedger {
       send: (tenant, sendings) => sendReserved(pool, tenant, sendings),
       reserveSent: (tenant, ledgerRequest) => reserveSent(pool, tenant, ledgerRequest, quotaLimits),
       hasBudgets: (tenant) => hasBudgets(pool, tenant),
-      write: (tenant, records, onSent) => writeRecords(pool, tenant, records, onSent),
+      write: (tenant, records) => writeRecords(pool, tenant, records),
     });
   }
 
@@ -133,14 +133,7 @@ export class Quota implements CallLedger {
 
   async record(tenant: string, call: CallStart, end: CallEnd): Promise<void> {
     const record = storedRecord(call, end);
-    if (record === undefined) return;
-    const { promise: sent, resolve: onSent } = Promise.withResolvers<void>();
-    await Promise.race([sent, this.#settlements.settle(() => this.#ledger.record(tenant, record, onSent))]);
-  }
-
-  /** Resolves when the records so far, of this process, are written, or have failed once. */
-  async recorded(tenant: string): Promise<void> {
-    await this.#ledger.recorded(tenant);
+    if (record !== undefined) await this.#settlements.settle(() => this.#ledger.record(tenant, record));
   }
 
   async state(tenant: string): Promise<QuotaState> {
@@ -163,8 +156,6 @@ export class Quota implements CallLedger {
     const { tenant, call, output } = request;
     const ledgerRequest = ledgerRequestOf(request);
     const { reservation, inputBound: input } = ledgerRequest;
-    // A budget that was made since then counts them.
-    await this.#ledger.recorded(tenant);
     const decision = await this.#ledger.reserve(tenant, ledgerRequest).catch((error) => {
       // The connection can fail after the database has reserved.
       const nothing = { reservation, input: 0, output: 0, record: undefined };

@@ -2,7 +2,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { Config } from '../../core/config/config.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import type { Database } from '../../postgres/database.ts';
-import type { Connections } from '../../postgres/statements.ts';
+import type { Statements } from '../../postgres/statements.ts';
 import { type CallTimes, defaultCallTimes } from '../../providers/deadline.ts';
 import type { LanguageModels } from '../../providers/port.ts';
 import {
@@ -38,7 +38,7 @@ export const defaultTimes: CompletionTimes = { provider: defaultCallTimes, quota
 export function createCompletions(options: {
   db: Database;
   /** Connections reserved from slow work, used to write the quota. */
-  vital: { pool: Connections; db: Database };
+  vital: { pool: Statements; db: Database };
   sealer: Sealer;
   logger: FastifyBaseLogger;
   languageModels: LanguageModels;

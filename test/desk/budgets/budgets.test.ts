@@ -98,7 +98,6 @@ async function spend(tenant: string, call: Partial<CallStart>, tokens = 100): Pr
     callStart({ token: 'own', price: priceOfBudgets, ...call }),
     endedCall({ inputTokens: 0, outputTokens: tokens }),
   );
-  await quota.recorded(tenant);
 }
 
 test('a budget is made, listed, read with its use, replaced and deleted, and each change is recorded', async () => {

@@ -1,13 +1,17 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { callRetentionDays, dropOldCalls, sumCalls } from '../../../src/desk/calls/store.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
 import { agentKey, callAgentic, putAgent } from '../../support/server/agents.ts';
 import { callStart, endedCall, reserveTokens, wrongSums } from '../../support/server/calls.ts';
 import { complete, newTenant, setProviderToken, usageOf } from '../../support/server/completions.ts';
+import { lockTables } from '../../support/server/locked-tables.ts';
+import { eventually } from '../../support/server/patience.ts';
 import { startTestServer } from '../../support/server/server.ts';
+import { statementsWaiting } from '../../support/server/statements-waiting.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { startVendor } from '../../support/vendor/vendor-server.ts';
 
@@ -198,6 +202,28 @@ test('a call on an own key whose write is repeated is recorded and counted once'
   expect(today).toMatchObject({ inputTokens: 3, outputTokens: 4 });
 });
 
+test('a call on an own key is answered once its record is written, as other processes read it', async () => {
+  const tenant = await newTenant(server);
+  await setProviderToken(server, tenant, 'sk-own');
+  vendor.behave({ kind: 'answer' });
+  const locked = await lockTables(server.database, ['call_record']);
+  let isAnswered = false;
+  const asked = complete(server, tenant).then((answer) => {
+    isAnswered = true;
+    return answer;
+  });
+  try {
+    await eventually(async () => (await statementsWaiting(server.database)).join()).toContain('call_record_add');
+    await sleep(50);
+    expect(isAnswered).toBe(false);
+  } finally {
+    await locked.release();
+  }
+  expect((await asked).status).toBe(200);
+  const { rows } = await server.database.pool.query('select from call_record where tenant = $1', [tenant]);
+  expect(rows).toHaveLength(1);
+});
+
 test('records of many calls on own keys are few transactions, and none touches the quota', async () => {
   const tenant = await newTenant(server);
   const { quota } = server.context.completions;
@@ -212,7 +238,6 @@ test('records of many calls on own keys are few transactions, and none touches t
 });
 
 async function transactionsOf(tenant: string): Promise<number> {
-  await server.context.completions.quota.recorded(tenant);
   const { rows } = await server.database.pool.query<{ count: number }>(
     'select count(distinct xmin::text)::integer as count from call_record where tenant = $1',
     [tenant],
@@ -232,7 +257,6 @@ test(`records are kept for ${callRetentionDays} days, and until the sums have th
     const call = { ...callStart(), token: 'own', id, at: Date.now() - age } as const;
     await quota.record(tenant, call, endedCall({ inputTokens: 1, outputTokens: 1 }));
   }
-  await quota.recorded(tenant);
   await dropOldCalls(server.database.db);
   expect(await callsOf(tenant)).toHaveLength(2);
   await sumCalls(server.database.db, tenant);
@@ -255,7 +279,6 @@ test('the record of a deleted tenant is dropped without failing the settlement',
   const call = { ...callStart(), token: 'own' } as const;
   const end = endedCall({ inputTokens: 3, outputTokens: 4 });
   await quota.record('nobody', call, end);
-  await quota.recorded('nobody');
   expect(server.logLines.filter((line) => line.includes('a settlement of calls failed'))).toEqual([]);
 });
 

@@ -14,7 +14,6 @@ function handWorked() {
   const applied: { tenant: string; batch: LedgerBatch; answer: PromiseWithResolvers<Decision[]> }[] = [];
   const sent: { tenant: string; sendings: readonly Sending[]; answer: PromiseWithResolvers<boolean[]> }[] = [];
   const left: { want: LedgerSendRequest; answer: PromiseWithResolvers<boolean> }[] = [];
-  const written: { calls: number; onSent: () => void; answer: PromiseWithResolvers<void> }[] = [];
   const ledger = createLedger({
     apply(tenant, batch) {
       const answer = Promise.withResolvers<Decision[]>();
@@ -27,18 +26,14 @@ function handWorked() {
       return answer.promise;
     },
     hasBudgets: () => Promise.resolve(false),
-    write(_tenant, { length: calls }, onSent) {
-      const answer = Promise.withResolvers<void>();
-      written.push({ calls, onSent, answer });
-      return answer.promise;
-    },
+    write: () => Promise.resolve(),
     send(tenant, sendings) {
       const answer = Promise.withResolvers<boolean[]>();
       sent.push({ tenant, sendings, answer });
       return answer.promise;
     },
   });
-  return { ledger, applied, sent, left, written };
+  return { ledger, applied, sent, left };
 }
 
 const want = (reservation: string): LedgerRequest => ({
@@ -140,26 +135,3 @@ test.each([
     expect(applied).toHaveLength(1 + returned.length);
   },
 );
-
-test('records are sent in batches, and reads wait until those so far are written or have failed', async () => {
-  const { ledger, written } = handWorked();
-  const events: string[] = [];
-  const record = (name: string) => {
-    const sent = () => events.push(`${name} sent`);
-    void ledger.record('acme', { id: name }, sent).catch(() => events.push(`${name} failed`));
-  };
-  await ledger.recorded('acme');
-  record('a');
-  record('b');
-  record('c');
-  void ledger.recorded('acme').then(() => events.push('read'));
-  written[0]?.onSent();
-  written[0]?.answer.resolve();
-  await eventually(() => written.map(({ calls }) => calls)).toEqual([1, 2]);
-  expect(events).toEqual(['a sent']);
-  written[1]?.onSent();
-  await new Promise(setImmediate);
-  expect(events).toEqual(['a sent', 'b sent', 'c sent']);
-  written[1]?.answer.reject(new Error('away'));
-  await eventually(() => events.slice(3).sort()).toEqual(['b failed', 'c failed', 'read']);
-});

@@ -170,7 +170,6 @@ describe('a person by an id', () => {
     const { quota } = server.context.completions;
     const call = callStart({ token: 'own', user: 'u-17', isUserFixed: true });
     await quota.record(tenant, call, endedCall({ inputTokens: 0, outputTokens: 60 }));
-    await quota.recorded(tenant);
     await server.context.budgetAlerts.look(tenant);
     await pool.query(
       "insert into budget_alert (tenant, budget, first, threshold, name) values ($1, 'b', 0, 50, 'u-17')",

@@ -1,6 +1,6 @@
+import type pg from 'pg';
 import { expect, test } from 'vitest';
 import { writeRecords } from '../../../src/desk/completions/quota-store.ts';
-import type { Connections } from '../../../src/postgres/statements.ts';
 import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
@@ -32,18 +32,14 @@ test('the record of a call that ends during it goes as well, and one of a later 
   const { pool, db } = database;
   await createTenant(db, 'acme');
   const call = { at: new Date(), operation: 'openai', token: 'own', provider: 'openai', model: 'm', client: 'c' };
-  const write = async (to: Connections, ...ids: string[]) => {
+  const write = async (to: pg.Pool | pg.PoolClient, ...ids: string[]) => {
     const records = ids.map((id) => ({ ...call, id }));
     await writeRecords(to, 'acme', records);
   };
   const client = await pool.connect();
   await client.query('begin');
-  const transaction: Connections = {
-    query: (statement) => client.query(statement),
-    connect: async () => ({ query: (statement) => client.query(statement), release() {} }),
-  };
-  await write(transaction, 'a');
-  await write(transaction, 'b', 'c');
+  await write(client, 'a');
+  await write(client, 'b', 'c');
   const deleted = deleteTenant(db, 'acme');
   await expect.poll(async () => (await pool.query("select from tenant where tenant = 'acme'")).rows).toEqual([]);
   await client.query('commit');
