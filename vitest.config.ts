@@ -9,7 +9,7 @@ import { databaseTests, pureTests, testFiles } from './test/support/pure-tests.t
 import { findNginx } from './test/support/server/nginx-program.ts';
 import { findPgbouncer } from './test/support/server/pgbouncer-program.ts';
 import { findPostgresPrograms } from './test/support/server/postgres-programs.ts';
-import { findPython } from './test/support/server/python-program.ts';
+import { fetchedPackages, findPython } from './test/support/server/python-program.ts';
 
 // npm installs no pgbouncer. Where it is missing these do not run, and the run says so. CI installs it.
 const poolerTests = ['test/postgres/connections/pooler.test.ts', 'test/client/attribution/pooler.test.ts'];
@@ -28,6 +28,11 @@ const pythonTest = 'test/client/python.test.ts';
 const leavesOutPython = process.env.CI === undefined && findPython() === undefined;
 if (leavesOutPython)
   console.warn(`Python 3.11 with httpx, pytest and psycopg is not installed, so ${pythonTest} does not run.`);
+
+const djangoTest = 'test/examples/django-shop.test.ts';
+const leavesOutDjango =
+  process.env.CI === undefined && (leavesOutPython || fetchedPackages('frameworks') === undefined);
+if (leavesOutDjango) console.warn(`clients/python/fetch-packages.sh has not run, so ${djangoTest} does not run.`);
 
 const prismaTest = 'test/client/attribution/prisma/prisma.test.ts';
 const leavesOutPrisma =
@@ -106,6 +111,7 @@ export default defineConfig(({ mode }) => ({
       ...(leavesOutChart ? [chartTest] : []),
       ...(leavesOutPrisma ? [prismaTest] : []),
       ...(leavesOutPython ? [pythonTest] : []),
+      ...(leavesOutDjango ? [djangoTest] : []),
       ...(leavesOutDump ? [dumpTest] : []),
       ...(leavesOutCluster ? [clusterTests] : []),
       ...(leavesOutBrowser ? browserTests : []),

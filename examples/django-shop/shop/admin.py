@@ -1,0 +1,5 @@
+from django.contrib import admin
+
+from shop.models import Order, Product
+
+admin.site.register([Order, Product])
