@@ -1,6 +1,6 @@
 import * as who from '@annals/client/context';
 import { attribute } from '@annals/client/pg';
-import { and, eq, gte, sql } from 'drizzle-orm';
+import { and, desc, eq, gte, sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { integer, pgTable, text } from 'drizzle-orm/pg-core';
 import Fastify from 'fastify';
@@ -48,7 +48,7 @@ app.addHook('onRequest', async (request, reply) => {
 });
 await app.register(who.fastify(({ person }) => ({ actor: person.name, actorId: person.id })));
 
-app.get('/orders', async () => await db.select().from(orders).orderBy(orders.id));
+app.get('/orders', async () => await db.select().from(orders).orderBy(desc(orders.id)).limit(20));
 
 app.post<{ Body: { product: number; quantity: number } }>('/orders', async ({ body }, reply) => {
   const order = await db.transaction(async (transaction) => {

@@ -46,7 +46,7 @@ export class Orders {
 
   @Get()
   async list(): Promise<Order[]> {
-    return await this.orders.find({ order: { id: 'ASC' } });
+    return await this.orders.find({ order: { id: 'DESC' }, take: 20 });
   }
 
   @Post()
