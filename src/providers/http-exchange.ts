@@ -20,6 +20,8 @@ export interface HttpExchange {
   isForeign: boolean;
   /** The vendor's usage object so far. Later stream events override earlier figures. */
   usage: object;
+  /** Whether those figures are the last ones, though the answer may not have ended. */
+  hasLastUsage: boolean;
   /** A non-streamed answer read by our own reader. `fetch` then rejects, because the package has nothing to read. */
   wholeAnswer: WholeAnswer | undefined;
   /** An unsuccessful answer, or an error within a successful one (`hasBegun`), whose status is that of the error. */
@@ -77,6 +79,7 @@ export function newExchange(): HttpExchange {
     cut: false,
     isForeign: false,
     usage: {},
+    hasLastUsage: false,
     wholeAnswer: undefined,
     refusal: undefined,
     headers: {},

@@ -131,8 +131,9 @@ function failureOf(
   if (exchange.requests === 0 && stopped === undefined) return new ProviderError('request_refused', 'none');
   if (!exchange.left) return new ProviderError(stopped ?? 'unreachable', 'none');
   if (!exchange.answered || exchange.cut || stopped !== undefined) {
-    const { isForeign } = exchange;
-    return new ProviderError(stopped ?? 'broken', 'unknown', { reported: counted, isForeign });
+    const { isForeign, hasLastUsage } = exchange;
+    const usage = hasLastUsage && isComplete(counted) ? counted : 'unknown';
+    return new ProviderError(stopped ?? 'broken', usage, { reported: counted, isForeign });
   }
   // A complete but unusable answer can have figures, and they count (contract 7).
   const { status, isForeign } = exchange;

@@ -33,6 +33,8 @@ export interface PassedFormat extends Pick<Adapter, 'usageIn' | 'usageOf' | 'fau
 export interface PassedEnds {
   read(event: unknown): void;
   readonly isComplete: boolean;
+  /** Whether the last figures were read, where they come before the end. */
+  readonly hasLastUsage?: boolean;
 }
 
 export interface PassedAnswerOptions {
@@ -201,6 +203,7 @@ export class PassedAnswer implements PassingReader {
         isPassed = true;
       }
       this.#ends.read(event);
+      if (this.#ends.hasLastUsage === true && this.#exchange !== undefined) this.#exchange.hasLastUsage = true;
       this.hasPart ||= format.hasPart(event);
       this.finishReason = format.finishOf(event) ?? this.finishReason;
       if (hidesUsage && this.#passed === 0 && format.isUsageAlone(event)) isPassed = false;

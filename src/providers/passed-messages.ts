@@ -81,11 +81,14 @@ function stopReasonOf(value: unknown): unknown {
   return memberOf(typeOf(value) === 'message_delta' ? memberOf(value, 'delta') : value, 'stop_reason');
 }
 
+/** A stream without its last event was cut: clients that read up to it wait in vain. */
 class MessageEnd implements PassedEnds {
   isComplete = false;
+  /** They come with the reason. */
+  hasLastUsage = false;
 
   read(event: unknown): void {
-    const hasStopped = typeOf(event) === 'message_delta' && typeof stopReasonOf(event) === 'string';
-    if (hasStopped || typeOf(event) === 'message_stop') this.isComplete = true;
+    if (typeOf(event) === 'message_delta' && typeof stopReasonOf(event) === 'string') this.hasLastUsage = true;
+    if (typeOf(event) === 'message_stop') this.isComplete = true;
   }
 }

@@ -174,6 +174,22 @@ describe.each(names)('%s with an own key under a budget', (name) => {
   });
 });
 
+test('a stream of messages that ends before its last event is cut, and charged by its last figures, if it had them', async () => {
+  const events = messagesFormat.events({ text: 'one two', usage: { input: 7, output: 3 } });
+  const place = events.findIndex((event) => event.includes('message_delta'));
+  expect(place).toBe(events.length - 2);
+  for (const last of ['end', 'cut'] as const) {
+    for (let length = 1; length < events.length; length += 1) {
+      const of = await limitedTenant(100_000);
+      vendor.behave({ kind: 'events', events: events.slice(0, length), last });
+      const json = { ...formats.messages.body, stream: true };
+      const response = await server.call(formats.messages.path(of.tenant), { token: of.token, json });
+      await expect(response.text()).rejects.toThrow();
+      await eventually(() => spent(of)).toBe(length > place ? 10 : reserved('messages'));
+    }
+  }
+});
+
 test('concurrent calls on all paths, which answer, break, are cut or left at random, never pass the budget and are charged once', async () => {
   const of = await limitedTenant(20_000);
   const counted = { input: 0, output: 0 };
