@@ -8,7 +8,7 @@ import { answerLimits, EventMeter } from './answer-limits.ts';
 import type { StreamReader, WholeResult } from './answer-reader.ts';
 import type { BodyReader, FetchOptions, HttpExchange } from './http-exchange.ts';
 import { parsedAnswer } from './json-placeholders.ts';
-import { parsed } from './members.ts';
+import { laterUsage, parsed } from './members.ts';
 
 type AnswerAdapter = Pick<Adapter, 'answers' | 'usageIn'>;
 
@@ -170,7 +170,7 @@ function answerStream(exchange: HttpExchange, adapter: AnswerAdapter): AnswerStr
 }
 
 function addUsage(exchange: HttpExchange, usage: unknown): void {
-  if (typeof usage === 'object' && usage !== null) exchange.usage = { ...exchange.usage, ...usage };
+  exchange.usage = laterUsage(exchange.usage, usage);
 }
 
 /**

@@ -8,6 +8,12 @@ export function figure(raw: unknown, name: string): number | undefined {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= maxFigure ? value : undefined;
 }
 
+/** The usage object so far with the figures of a later one. Null stands for no figure. */
+export function laterUsage(known: object, later: unknown): object {
+  if (typeof later !== 'object' || later === null) return known;
+  return { ...known, ...Object.fromEntries(Object.entries(later).filter(([, count]) => count !== null)) };
+}
+
 /** Parses a JSON text; undefined where it is malformed. */
 export function parsed(text: string): unknown {
   try {

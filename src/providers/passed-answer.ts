@@ -7,7 +7,7 @@ import type { Adapter } from './adapter.ts';
 import { messagesIn } from './answer-body.ts';
 import { answerLimits, hasMoreValues } from './answer-limits.ts';
 import type { HttpExchange, PassingReader } from './http-exchange.ts';
-import { memberOf, parsed } from './members.ts';
+import { laterUsage, memberOf, parsed } from './members.ts';
 import type { Answer, VendorError, VendorHeaders } from './port.ts';
 
 /** What Annals reads of a format whose answers it passes on. */
@@ -220,9 +220,8 @@ export class PassedAnswer implements PassingReader {
   }
 
   #noteUsage(value: unknown): void {
-    const usage = this.#options.format.usageIn(value);
-    if (this.#exchange === undefined || typeof usage !== 'object' || usage === null) return;
-    this.#exchange.usage = { ...this.#exchange.usage, ...usage };
+    if (this.#exchange === undefined) return;
+    this.#exchange.usage = laterUsage(this.#exchange.usage, this.#options.format.usageIn(value));
   }
 
   /** Searches what was not yet passed on, with what a key may begin in. */
@@ -288,22 +287,44 @@ function searchFor(key: string): SecretSearch {
   return search;
 }
 
-/** Finds a key in a text: as it is, in base64 at each offset, and URL-encoded. */
+/** Finds a key in a text: as it is, in base64 at each offset, and with any of its characters escaped. */
 class SecretSearch {
   readonly #forms: readonly string[];
+  readonly #escaped: RegExp;
+  /** The most characters of a form: JSON writes one in six. */
+  readonly longest: number;
 
   constructor(key: string) {
-    const forms = [key, JSON.stringify(key).slice(1, -1), encodeURIComponent(key), ...base64Of(key)];
-    this.#forms = key.length < minSecret ? [] : [...new Set(forms)];
-  }
-
-  get longest(): number {
-    return Math.max(0, ...this.#forms.map(({ length }) => length));
+    const base64 = base64Of(key);
+    const forms = [
+      key,
+      JSON.stringify(key).slice(1, -1),
+      ...base64,
+      ...base64.map((form) => form.replaceAll('/', '\\/')),
+    ];
+    const isSecret = key.length >= minSecret;
+    this.#forms = isSecret ? [...new Set(forms)] : [];
+    this.#escaped = new RegExp(isSecret ? [...key].map(escapesOf).join('') : '(?!)');
+    this.longest = 6 * key.length;
   }
 
   finds(text: string): boolean {
-    return this.#forms.some((form) => text.includes(form));
+    return this.#forms.some((form) => text.includes(form)) || (anyEscape.test(text) && this.#escaped.test(text));
   }
+}
+
+/** Of JSON or of a URL. */
+const anyEscape = /\\[u/]|%[\da-fA-F]{2}/;
+
+/** A pattern of a character of a key, which is ASCII, as it is or escaped. */
+function escapesOf(character: string): string {
+  const hex = character
+    .charCodeAt(0)
+    .toString(16)
+    .padStart(2, '0')
+    .replace(/[a-f]/, (digit) => `[${digit}${digit.toUpperCase()}]`);
+  const plain = RegExp.escape(character);
+  return `(?:${plain}|\\\\${plain}|\\\\u00${hex}|%${hex})`;
 }
 
 /** The characters that a key gives to the base64 of any text with it, in both alphabets. */

@@ -39,7 +39,7 @@ export type MakeAnswer = (to: AnswerTo) => Promise<PassThrough | string>;
 export async function answerCall(
   { request, reply }: Pick<AnswerTo, 'request' | 'reply'>,
   make: MakeAnswer,
-  { idempotency, leftOut, keySpace = '' }: { idempotency: Idempotency; leftOut: readonly string[]; keySpace?: string },
+  { idempotency, leftOut, keySpace }: { idempotency: Idempotency; leftOut: readonly string[]; keySpace: string },
 ): Promise<FastifyReply> {
   const gone = whenClientGone(reply);
   const { credentials, bodyText } = request;

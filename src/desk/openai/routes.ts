@@ -53,14 +53,23 @@ export async function openaiRoutes(
         'passed' in prepared
           ? passing(prepared, operation === 'responses' ? eventOfFailure : eventOfError)
           : translated(prepared);
-      return await answerCall({ request, reply }, make, { idempotency, leftOut: prepared.leftOut });
+      return await answerCall({ request, reply }, make, {
+        idempotency,
+        leftOut: prepared.leftOut,
+        keySpace: `openai ${operation} `,
+      });
     });
   }
 
   const ofEmbeddings = { ...ofCalls, config: { ...ofCalls.config, maxValues: openaiLimits.embeddingValues } };
   app.post('/openai/:tenant/v1/embeddings', ofEmbeddings, async (request, reply) => {
     const prepared = await openai.prepareEmbeddings(callerOf(request), request);
-    return await answerCall({ request, reply }, passing(prepared, eventOfError), { idempotency, leftOut: [] });
+    const keySpace = 'openai embeddings ';
+    return await answerCall({ request, reply }, passing(prepared, eventOfError), {
+      idempotency,
+      leftOut: [],
+      keySpace,
+    });
   });
 
   app.get('/openai/:tenant/v1/models', { config: { scopes, takesKeys: true }, schema }, async ({ credentials }) => ({

@@ -375,6 +375,7 @@ describe('headers', () => {
     ...['skills-2025-10-02', 'managed-agents-2026-04-01', 'message-threads-2026-08-12', 'agent-memory-2026-07-22'],
     ...['server-side-fallback-2026-07-01', 'advisor-tool-2026-03-01', 'user-profiles-2026-09-04'],
     ...['a-1, web-search-2025-03-05', 'MCP-client-2025-11-20', 'x'.repeat(4_097)],
+    ...['"files-api-2025-04-14"', 'a-1;files-api-2025-04-14', '[a-1]'],
   ])('a beta is 400: %s', async (beta) => {
     const { status, error } = await send(textOf(), { headers: { 'anthropic-beta': beta } });
     expect({ status, message: error.error.message }).toEqual({
@@ -398,6 +399,17 @@ describe('headers', () => {
     expect(error.error.message).toContain('anthropic-version');
   });
 });
+
+/** What is read of a stream before its connection is cut. */
+async function readUntilCut(response: Response): Promise<string> {
+  let text = '';
+  const decoder = new TextDecoder();
+  const drain = async () => {
+    for await (const bytes of response.body ?? []) text += decoder.decode(bytes, { stream: true });
+  };
+  await expect(drain()).rejects.toThrow();
+  return text;
+}
 
 describe('errors', () => {
   const error = { type: 'invalid_request_error', message: 'No such thing' };
@@ -434,8 +446,33 @@ describe('errors', () => {
       return await send(textOf(), { by, tenant: 'leaking' });
     };
     expect((await say('all is well')).text).toContain('all is well');
-    for (const hit of [key, encodeURIComponent(key), Buffer.from(`ab${key}!`).toString('base64')]) {
-      expect((await say(`you sent ${hit} and more`)).text).not.toContain('you sent');
+    const escaped = (write: (code: string) => string) =>
+      key.replace(/\W|^./g, (at) => write(at.charCodeAt(0).toString(16)));
+    const inUrl = (code: string) => `%${code}`;
+    const hits = [
+      key,
+      encodeURIComponent(key),
+      escaped(inUrl),
+      Buffer.from(`ab${key}!`).toString('base64'),
+      // In JSON, as it stands there.
+      escaped((code) => `\\u00${code}`),
+      key.replaceAll('/', '\\/'),
+    ];
+    const start = 'event: message_start\ndata: {"type":"message_start","message":{"usage":{}}}\n\n';
+    for (const hit of hits) {
+      if (!hit.includes('\\')) expect((await say(`you sent ${hit} and more`)).text).not.toContain('you sent');
+      const saying = `"you sent ${hit} and more"`;
+      const whole = `{"type":"message","content":[{"type":"text","text":${saying}}]}`;
+      vendor.behave({ kind: 'bytes', headers: { 'content-type': 'application/json' }, body: Buffer.from(whole) });
+      expect(await send(textOf(), { by, tenant: 'leaking' }), hit).toMatchObject({ status: 502 });
+      const event = `data: {"type":"content_block_delta","delta":{"type":"text_delta","text":${saying}}}\n\n`;
+      const failure = `event: error\ndata: {"type":"error","error":{"type":"api_error","message":${saying}}}\n\n`;
+      for (const last of [event, failure]) {
+        vendor.behave({ kind: 'events', events: [start, last] });
+        const json = JSON.parse(textOf('"stream":true'));
+        const response = await server.call('/anthropic/leaking/v1/messages', { token: by, json });
+        expect(await readUntilCut(response), hit).not.toContain('you sent');
+      }
     }
   });
 
@@ -447,12 +484,7 @@ describe('errors', () => {
       token,
       json: JSON.parse(textOf('"stream":true')),
     });
-    let text = '';
-    const decoder = new TextDecoder();
-    const drain = async () => {
-      for await (const bytes of response.body ?? []) text += decoder.decode(bytes, { stream: true });
-    };
-    await expect(drain()).rejects.toThrow();
+    const text = await readUntilCut(response);
     const [, event = ''] = text.split(start);
     expect(JSON.parse(event.replace('event: error\ndata: ', ''))).toMatchObject(failure);
   });
@@ -593,8 +625,14 @@ describe('budgets', () => {
     const text = textOf('"stream":true');
     expect((await send(text, of)).status).toBe(200);
     expect(await spent()).toBe(258 + 2 + 50);
+    // Null stands for no figure.
+    const last = { input_tokens: null, cache_read_input_tokens: null, output_tokens: 4 };
+    const delta = { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: last };
+    vendor.behave({ kind: 'events', events: [start, delta, stop].map((data) => `data: ${JSON.stringify(data)}\n\n`) });
+    expect((await send(text, of)).status).toBe(200);
+    expect(await spent()).toBe(310 + 2 + 4);
     vendor.behave({ kind: 'cut' });
     expect((await send(textOf(), of)).status).toBe(502);
-    expect(await spent()).toBe(310 + textOf().length + perCall + perCallOfOthers + 50);
+    expect(await spent()).toBe(316 + textOf().length + perCall + perCallOfOthers + 50);
   });
 });

@@ -193,3 +193,16 @@ test.each([
   else expect(again.headers.get('x-should-retry')).toBe('false');
   expect(openai.vendor.requests).toHaveLength(1);
 });
+
+test('one key is for one call of each operation', async () => {
+  openai.vendor.behave({ kind: 'answer' });
+  const embedded = await openai.server.call(`/openai/${tenant}/v1/embeddings`, {
+    token,
+    headers: { 'idempotency-key': 'of-each' },
+    json: response,
+  });
+  expect(embedded.status).toBe(200);
+  const answer = await send('of-each', response);
+  expect(answer.status).toBe(200);
+  expect(openai.vendor.requests.map(({ url }) => url)).toEqual(['/v1/embeddings', '/v1/responses']);
+});
