@@ -76,6 +76,11 @@ const exposedHeaders = [
   'Session-Id',
   'Server-Timing',
   'Annals-Left-Out',
+  // Of providers, and for their clients.
+  'Request-Id',
+  'X-Should-Retry',
+  'Retry-After-Ms',
+  'OpenAI-Processing-Ms',
   // The name of an export's file.
   'Content-Disposition',
 ];

@@ -31,6 +31,13 @@ describe('any origin, by default', () => {
     expect(exposed).toEqual(expect.arrayContaining(['x-total-count', 'x-next-cursor', 'x-prev-cursor']));
   });
 
+  test('so is what clients of providers read', async () => {
+    const response = await server.call('/anthropic/acme/v1/models', { headers: { origin: 'https://shop.example' } });
+    expect(response.headers.get('request-id')).not.toBeNull();
+    const exposed = response.headers.get('access-control-expose-headers')?.toLowerCase().split(', ');
+    expect(exposed).toEqual(expect.arrayContaining(['request-id', 'x-should-retry', 'retry-after-ms']));
+  });
+
   test('so is the name of an export', async () => {
     const response = await server.call(path, { token, headers: { origin: 'https://shop.example' } });
     expect(response.headers.get('access-control-expose-headers')).toContain('Content-Disposition');
