@@ -6,7 +6,7 @@ import functools
 import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -58,17 +58,20 @@ class Context:
 class _Store:
     """The context of a request or of a block. `set_context` changes it for all that it started."""
 
-    __slots__ = ("value", "_of", "_text")
+    __slots__ = ("value", "opener", "outer", "_of", "_text")
 
-    def __init__(self, value: Context) -> None:
+    def __init__(self, value: Context | None, opener: context, outer: _Store | None) -> None:
+        #: None outside of every context.
         self.value = value
+        self.opener = opener
+        self.outer = outer
         self._of: Context | None = None
         self._text: str | None = None
 
     def text(self) -> str | None:
         value = self.value
         if self._of is not value:
-            self._text, self._of = wire_text(value), value
+            self._text, self._of = _safe_text(value), value
         return self._text
 
 
@@ -98,14 +101,23 @@ class context:
         self._value: Context | None = Context(
             actor, actor_id, on_behalf_of, correlation_id, context
         )
-        self._tokens: list[Token[_Store | None]] = []
 
     def __enter__(self) -> None:
-        store = None if self._value is None else _Store(self._value)
-        self._tokens.append(_current.set(store))
+        _current.set(_Store(self._value, self, _current.get()))
 
     def __exit__(self, *_: object) -> None:
-        _current.reset(self._tokens.pop())
+        """Ends what it opened, also where blocks of generators end out of order, or in another
+        thread, where there is nothing to end."""
+        inner, store = None, _current.get()
+        while store is not None and store.opener is not self:
+            inner, store = store, store.outer
+        if store is None:
+            return
+        if inner is None:
+            _current.set(store.outer)
+        else:
+            inner.outer = store.outer
+        store.outer = None
 
     async def __aenter__(self) -> None:
         self.__enter__()
@@ -162,7 +174,7 @@ def set_context(
     both of them and `on_behalf_of`; the members of `context` are merged. Returns False outside of a
     context, where it has no effect."""
     store = _current.get()
-    if store is None:
+    if store is None or store.value is None:
         return False
     part = Context(actor, actor_id, on_behalf_of, correlation_id, context)
     store.value = store.value.merged(part)
@@ -179,6 +191,15 @@ def current_text() -> str | None:
     """The text of `annals.who` of the current context; None where it has no member."""
     store = _current.get()
     return None if store is None else store.text()
+
+
+def _safe_text(value: Context | None) -> str | None:
+    """A mapping of the application may raise: that costs the actor, and not the statement."""
+    try:
+        return None if value is None else wire_text(value)
+    except Exception as error:
+        warn_once("context", f"A context cannot be read ({type(error).__name__}): it is left out.")
+        return None
 
 
 def wire_text(value: Context) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from annals._warnings import warn_once
 
@@ -63,6 +63,17 @@ def sqlstate(error: BaseException) -> str | None:
         orig = getattr(one, "orig", None)
         one = orig if isinstance(orig, BaseException) else one.__cause__
     return None
+
+
+def status(raw: Any) -> int | None:
+    """The transaction of a connection of psycopg or psycopg2: IDLE, or INERROR where it failed.
+    None of another driver."""
+    found = getattr(getattr(raw, "info", None), "transaction_status", None)
+    return None if found is None else int(found)
+
+
+IDLE: Final = 0
+INERROR: Final = 3
 
 
 class Transaction:

@@ -82,6 +82,8 @@ class _Attribution:
         sent = transaction.text_to_send(who)
         if sent is None or _is_autocommit(connection):
             return
+        if _who.status(connection.connection.dbapi_connection) == _who.INERROR:
+            return
         # Marked first: the statement comes here too.
         transaction.sent(who)
         # A cursor of the server would cost two more round trips.
@@ -111,6 +113,9 @@ class _Attribution:
             return
         raw = connection.connection.dbapi_connection
         assert raw is not None
+        # Such as one in which a listener of `connect` has set something.
+        if _who.status(raw) not in (None, _who.IDLE):
+            return
         try:
             cursor = raw.cursor()
             try:

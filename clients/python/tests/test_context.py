@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -112,6 +112,71 @@ def test_tasks_have_the_context_and_threads_have_none() -> None:
         thread.start()
         thread.join()
     assert found == [None]
+
+
+def test_blocks_of_generators_that_end_out_of_order_leave_nobody_behind() -> None:
+    def block(actor: str) -> Iterator[str | None]:
+        with annals.context(actor=actor):
+            yield current_text()
+
+    jane, john = block("Jane"), block("John")
+    assert [next(jane), next(john)] == ['{"actor":"Jane"}', '{"actor":"John"}']
+    assert next(jane, None) is None and current_text() == '{"actor":"John"}'
+    assert next(john, None) is None and current_text() is None
+
+
+def test_a_block_may_end_in_another_thread_and_one_context_serve_many() -> None:
+    job = annals.context(actor="job")
+    barrier = threading.Barrier(2)
+    found: list[str | None] = []
+
+    def work() -> None:
+        with job:
+            barrier.wait(10)
+            with job:
+                found.append(current_text())
+            barrier.wait(10)
+            found.append(current_text())
+        found.append(current_text())
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(map(str, found)) == ["None"] * 2 + ['{"actor":"job"}'] * 4
+
+    def block() -> Iterator[None]:
+        with annals.context(actor="Jane"):
+            yield
+
+    # As a web framework does with a dependency that is a plain generator.
+    async def use() -> None:
+        opened = block()
+        await asyncio.to_thread(next, opened)
+        assert current_text() is None
+        assert await asyncio.to_thread(next, opened, "ended") == "ended"
+
+    asyncio.run(use())
+
+
+def test_a_mapping_that_raises_costs_the_actor_alone(caplog: pytest.LogCaptureFixture) -> None:
+    class Lazy(Mapping[str, Any]):
+        def __getitem__(self, _: str) -> Any:
+            raise RuntimeError("detached")
+
+        def __iter__(self) -> Iterator[str]:
+            return iter(["name"])
+
+        def __len__(self) -> int:
+            return 1
+
+    lazy = Lazy()
+    for given in (annals.context(context=lazy), annals.context(on_behalf_of=lazy)):
+        with given:
+            assert current_text() is None
+    (record,) = caplog.records
+    assert "detached" not in record.message
 
 
 def text(**members: Any) -> str | None:

@@ -233,6 +233,20 @@ def test_what_fails_fails_as_without_us(table: str) -> None:
     assert noted(table) == [(1, "Jane"), (2, "Jane")]
 
 
+def test_a_transaction_that_failed_has_the_error_of_django(table: str) -> None:
+    with annals.context(actor="Jane"):
+        insert(table, 1)
+        with transaction.atomic():
+            with pytest.raises(django.db.ProgrammingError), transaction.mark_for_rollback_on_error(
+                None
+            ):
+                with connection.cursor() as cursor:
+                    cursor.execute("select nothing")
+            with pytest.raises(transaction.TransactionManagementError):
+                insert(table, 2)
+    assert noted(table) == [(1, "Jane")]
+
+
 def test_a_lost_connection_is_replaced(table: str) -> None:
     with annals.context(actor="Jane"):
         insert(table, 1)

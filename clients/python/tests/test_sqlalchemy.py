@@ -139,6 +139,31 @@ def test_what_fails_fails_as_without_us(engine: Any, table: str) -> None:
     assert noted(table) == [(1, "Jane")]
 
 
+def test_what_a_listener_of_connect_has_set_stays_and_a_failed_transaction_says_so(
+    table: str,
+) -> None:
+    engine = create_engine(url_of("psycopg"))
+    annals.sqlalchemy.attribute(engine)
+
+    @sqlalchemy.event.listens_for(engine, "connect")
+    def connected(raw: Any, _: Any) -> None:
+        raw.execute("set application_name = 'shop'")
+
+    with annals.context(actor="Jane"), engine.connect() as connection:
+        assert connection.execute(text("show application_name")).scalar() == "shop"
+        connection.commit()
+        with pytest.raises(sqlalchemy.exc.ProgrammingError):
+            connection.execute(text("select nothing"))
+        with pytest.raises(sqlalchemy.exc.InternalError) as caught:
+            insert(connection, table, 1)
+        assert "insert" in (caught.value.statement or "")
+        connection.rollback()
+        insert(connection, table, 2)
+        connection.commit()
+    engine.dispose()
+    assert noted(table) == [(2, "Jane")]
+
+
 def test_a_connection_that_streams_results_is_attributed(engine: Any, table: str) -> None:
     with annals.context(actor="Jane"), engine.connect() as connection:
         streaming = connection.execution_options(stream_results=True)

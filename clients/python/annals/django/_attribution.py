@@ -111,7 +111,8 @@ class _Attribution:
         )
 
     def _attribute(self, connection: Any) -> None:
-        if self._server.allows is not True:
+        # A failed transaction has nothing to say, and Django has its own error for it.
+        if self._server.allows is not True or _who.status(connection.connection) == _who.INERROR:
             return
         who = current_text()
         text = self.transaction.text_to_send(who)
@@ -144,13 +145,14 @@ class _Attribution:
 
 
 def _is_idle(connection: Any) -> bool:
-    """Whether the connection has no transaction: psycopg and psycopg2 say so alike."""
+    """Whether the connection has no transaction."""
     raw = connection.connection
-    return raw is None or int(raw.info.transaction_status) == 0
+    return raw is None or _who.status(raw) == _who.IDLE
 
 
 def _text(sql: Any, connection: Any) -> str:
     try:
         return str(sql.as_string(connection.connection))
-    except AttributeError:
+    except Exception:
+        # Where it cannot be written, the driver's own error says so.
         return str(sql)

@@ -102,7 +102,7 @@ class ContextMiddleware:
             circumstances = {**self._circumstances(request), **dict(given.get("context") or {})}
             given["context"] = circumstances or None
             return context(**given)
-        except (TypeError, ValueError) as error:
+        except Exception as error:
             _failed(error)
             return context(correlation_id=correlation)
 
