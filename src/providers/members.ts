@@ -1,5 +1,5 @@
-// No answer has more tokens. A larger figure would only corrupt the sums.
-const maxFigure = 1_000_000_000_000;
+/** No answer has more tokens. A larger figure would only corrupt the sums. */
+export const maxFigure = 1_000_000_000_000;
 
 /** Reads a figure of a usage object: a non-negative integer, or undefined. Some servers send it as a string. */
 export function figure(raw: unknown, name: string): number | undefined {

@@ -67,6 +67,8 @@ export class PassedAnswer implements PassingReader {
   /** The event that is being read, and how many of its characters were passed on. */
   #event = '';
   #passed = 0;
+  /** The last characters of it, with which a blank line may begin. */
+  #last = '';
 
   constructor(options: PassedAnswerOptions) {
     this.#options = options;
@@ -105,7 +107,7 @@ export class PassedAnswer implements PassingReader {
   end(): string {
     const passed = this.#decoded(() => this.#decoder.decode());
     if (this.#event === '' || this.isOver) return passed;
-    const last = this.#take(this.#event.length);
+    const last = this.#take();
     // What was cut off in the middle would be read together with what follows.
     return this.isComplete ? passed + last : passed;
   }
@@ -124,7 +126,7 @@ export class PassedAnswer implements PassingReader {
       error[name] = text?.toWellFormed() ?? null;
     }
     const { message } = error;
-    if (message === null || message === '') return undefined;
+    if (message === null || message === '' || refusedKey.test(error.type ?? '')) return undefined;
     return this.#search.finds(body) || this.#search.finds(JSON.stringify(reported)) ? undefined : { ...error, message };
   }
 
@@ -134,22 +136,29 @@ export class PassedAnswer implements PassingReader {
   }
 
   #decoded(decode: () => string): string {
-    let from = Math.max(0, this.#event.length - longestBlank);
+    let text = '';
     try {
-      this.#event += decode();
+      text = decode();
     } catch {
       this.#break();
     }
     let passed = '';
     while (!this.isOver) {
-      blankLine.lastIndex = from;
-      if (blankLine.exec(this.#event) === null) break;
-      const isAtEnd = blankLine.lastIndex === this.#event.length;
+      // Only what is new: to search a long event after each piece takes the square of its length.
+      const searched = this.#last + text;
+      blankLine.lastIndex = 0;
+      if (blankLine.exec(searched) === null) break;
+      const end = blankLine.lastIndex;
       // A line feed may belong to it.
-      if (isAtEnd && this.#event.endsWith('\n\r')) break;
-      passed += this.#take(blankLine.lastIndex);
-      from = 0;
+      if (end === searched.length && searched.endsWith('\n\r')) break;
+      const length = end - this.#last.length;
+      this.#event += text.slice(0, length);
+      text = text.slice(length);
+      this.#last = '';
+      passed += this.#take();
     }
+    this.#event += text;
+    this.#last = (this.#last + text).slice(1 - longestBlank);
     return this.isOver ? passed : passed + this.#begun();
   }
 
@@ -163,13 +172,13 @@ export class PassedAnswer implements PassingReader {
     return text;
   }
 
-  /** Reads the event of so many characters. Returns what is to be passed on. */
-  #take(length: number): string {
-    const text = this.#event.slice(0, length);
+  /** Reads the event, which is whole. Returns what is to be passed on. */
+  #take(): string {
+    const text = this.#event;
     const rest = text.slice(this.#passed);
     const isPassed = this.#readEvent(text);
     if (isPassed && this.#findsSecret(text)) return this.#break();
-    this.#event = this.#event.slice(length);
+    this.#event = '';
     this.#passed = 0;
     return isPassed ? rest : '';
   }
@@ -251,6 +260,9 @@ export class PassedAnswer implements PassingReader {
 
 const passedHeaders =
   /^(?:x-request-id|request-id|openai-processing-ms|retry-after(?:-ms)?|(?:x|anthropic)-ratelimit-[a-z0-9-]{1,64})$/;
+
+/** Types of errors that may show a part of the key, whatever their status. */
+const refusedKey = /^(?:authentication|permission)_error$/;
 
 /** Characters of each member of an error of a server that may be anything. */
 const maxErrorText = 500;

@@ -1,6 +1,6 @@
 import { errorStatus, listOf } from './answer-reader.ts';
 import { anthropic } from './anthropic.ts';
-import { figure, memberOf } from './members.ts';
+import { figure, maxFigure, memberOf } from './members.ts';
 import type { PassedEnds, PassedFormat } from './passed-answer.ts';
 import type { Answer, Usage } from './port.ts';
 
@@ -17,7 +17,8 @@ const events = new Set(['ping', 'message_start', 'message_delta', 'message_stop'
 export const messages: PassedFormat = {
   requiredHeaders,
   isAnswer: (answer) => memberOf(answer, 'type') === 'message' && Array.isArray(memberOf(answer, 'content')),
-  statusOfError: (value) => (memberOf(value, 'type') === 'error' ? errorStatus(value) : undefined),
+  // Gateways may leave out the type.
+  statusOfError: (value) => (['error', undefined].includes(Object(value).type) ? errorStatus(value) : undefined),
   isEvent: (event) => events.has(typeOf(event)) || typeOf(event).startsWith('content_block_'),
   hasPart: (event) => typeOf(event) === 'content_block_delta',
   isUsageAlone: () => false,
@@ -35,8 +36,9 @@ export const messages: PassedFormat = {
   },
   usageOf(raw) {
     const iterations = listOf(memberOf(raw, 'iterations'));
-    // The figures at the top leave out those of a compaction.
-    return iterations.length === 0 ? anthropic.usageOf(raw) : iterations.map(anthropic.usageOf).reduce(sumOf);
+    const atTop = anthropic.usageOf(raw);
+    // The figures at the top leave out those of a compaction, and are never more than all iterations.
+    return iterations.length === 0 ? atTop : joined(iterations.map(anthropic.usageOf).reduce(sumOf), atTop, Math.max);
   },
   faultOfRefusal: (status, body) => anthropic.faultOfRefusal?.(status, body),
 };
@@ -60,16 +62,21 @@ const finishReasons: Readonly<Record<string, Answer['finishReason']>> = {
   refusal: 'content-filter',
 };
 
-/** An unknown input or output makes the sum unknown. */
 function sumOf(one: Usage, other: Usage): Usage {
+  return joined(one, other, (a, b) => a + b);
+}
+
+/** An unknown input or output stays unknown, and so is a figure that no answer can have. */
+function joined(one: Usage, other: Usage, join: (a: number, b: number) => number): Usage {
   const names = new Set([...Object.keys(one), ...Object.keys(other)]) as Set<keyof Usage>;
-  const sums = [...names].map((name) => {
+  const joint = [...names].map((name) => {
     const isNeeded = name === 'inputTokens' || name === 'outputTokens';
     const [a, b] = [one[name], other[name]];
     const isUnknown = isNeeded ? a === undefined || b === undefined : a === undefined && b === undefined;
-    return [name, isUnknown ? undefined : (a ?? 0) + (b ?? 0)];
+    const figures = join(a ?? 0, b ?? 0);
+    return [name, isUnknown || figures > maxFigure ? undefined : figures];
   });
-  return Object.fromEntries(sums);
+  return Object.fromEntries(joint);
 }
 
 function typeOf(event: unknown): string {

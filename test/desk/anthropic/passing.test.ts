@@ -430,6 +430,20 @@ describe('errors', () => {
     },
   );
 
+  test.each(['authentication_error', 'permission_error'])(
+    'of the type %s never reach the client, whatever their status, nor do they in a stream without their event',
+    async (type) => {
+      const failure = { error: { type, message: vendorSecret } };
+      expect((await ask({ type: 'error', ...failure }, 400)).text).not.toContain(vendorSecret);
+      const start = 'data: {"type":"message_start","message":{"usage":{}}}\n\n';
+      vendor.behave({ kind: 'events', events: [start, `data: ${JSON.stringify(failure)}\n\n`] });
+      const json = JSON.parse(textOf('"stream":true'));
+      const text = await readUntilCut(await server.call('/anthropic/acme/v1/messages', { token, json }));
+      expect(text).not.toContain(vendorSecret);
+      expect(text).toContain('anthropicApiToken');
+    },
+  );
+
   test('of the vendor reach no log', async () => {
     const answer = await ask({ type: 'error', error: { type: 'api_error', message: vendorSecret } }, 500);
     expect(answer).toMatchObject({ status: 502, error: { error: { type: 'api_error', message: vendorSecret } } });
@@ -618,21 +632,29 @@ describe('budgets', () => {
     answer({ input_tokens: 1, output_tokens: 1, iterations });
     await send(textOf(), of);
     expect(await spent()).toBe(128 + 130);
+    // What no answer can have is no figure, and less than the figures at the top is not believed.
+    answer({ input_tokens: 1, output_tokens: 2, iterations: [{ input_tokens: 0, output_tokens: 0 }] });
+    await send(textOf(), of);
+    expect(await spent()).toBe(258 + 3);
+    const most = { input_tokens: 1, output_tokens: 1_000_000_000_000 };
+    answer({ input_tokens: 1, output_tokens: 1, iterations: [most, most] });
+    await send(textOf(), of);
+    expect(await spent()).toBe(258 + 3 + 2 + 50);
     // The output at the start of a stream is none.
     const start = { type: 'message_start', message: { usage: { input_tokens: 2, output_tokens: 1 } } };
     const stop = { type: 'message_stop' };
     vendor.behave({ kind: 'events', events: [start, stop].map((data) => `data: ${JSON.stringify(data)}\n\n`) });
     const text = textOf('"stream":true');
     expect((await send(text, of)).status).toBe(200);
-    expect(await spent()).toBe(258 + 2 + 50);
+    expect(await spent()).toBe(313 + 2 + 50);
     // Null stands for no figure.
     const last = { input_tokens: null, cache_read_input_tokens: null, output_tokens: 4 };
     const delta = { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: last };
     vendor.behave({ kind: 'events', events: [start, delta, stop].map((data) => `data: ${JSON.stringify(data)}\n\n`) });
     expect((await send(text, of)).status).toBe(200);
-    expect(await spent()).toBe(310 + 2 + 4);
+    expect(await spent()).toBe(365 + 2 + 4);
     vendor.behave({ kind: 'cut' });
     expect((await send(textOf(), of)).status).toBe(502);
-    expect(await spent()).toBe(316 + textOf().length + perCall + perCallOfOthers + 50);
+    expect(await spent()).toBe(371 + textOf().length + perCall + perCallOfOthers + 50);
   });
 });
