@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { currentContext } from '@annals/client/context';
 import postgres from 'postgres';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -48,4 +50,38 @@ test('postgres.js, with the statement by hand in sql.begin', async () => {
     [3, null],
     [4, null],
   ]);
+});
+
+const unchanged = `
+  import { runWithContext } from '@annals/client/context';
+  import { MikroORM } from '@mikro-orm/postgresql';
+  import { drizzle } from 'drizzle-orm/node-postgres';
+  import knex from 'knex';
+  import { Sequelize } from 'sequelize';
+  import { DataSource } from 'typeorm';
+  const url = process.env.DATABASE_URL;
+  const insert = (item) => 'insert into items (id) values (' + item + ')';
+  const as = (actor, write) => runWithContext({ actor }, write);
+  const [k, s] = [knex({ client: 'pg', connection: url }), new Sequelize(url, { logging: false })];
+  await as('Knex', async () => await k.raw(insert(1)));
+  await as('Sequelize', () => s.query(insert(2)));
+  const [m, t] = [await MikroORM.init({ clientUrl: url, entities: [], discovery: { warnWhenNoEntities: false } }), new DataSource({ type: 'postgres', url })];
+  await as('MikroORM', () => m.em.execute(insert(3)));
+  await t.initialize();
+  await as('TypeORM', () => t.query(insert(4)));
+  const d = drizzle(url);
+  await as('Drizzle', async () => await d.execute(insert(5)));
+  await Promise.all([k.destroy(), s.close(), m.close(), t.destroy(), d.$client.end()]);
+`;
+
+test('libraries that load pg themselves are attributed by the flag of node alone', async () => {
+  const shop = await openShop();
+  await promisify(execFile)(
+    process.execPath,
+    ['--import', '@annals/client/register', '--input-type=module', '--eval', unchanged],
+    { cwd: import.meta.dirname, env: { PATH: process.env.PATH, DATABASE_URL: shop.url } },
+  );
+  expect(await recorded(shop)).toEqual(
+    ['Knex', 'Sequelize', 'MikroORM', 'TypeORM', 'Drizzle'].map((actor, index) => [index + 1, { actor }]),
+  );
 });
