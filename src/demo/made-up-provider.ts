@@ -5,7 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A provider without a language model: it makes up OpenAI's chat completions and responses, and says so in each. */
+/**
+ * A provider without a language model: it makes up OpenAI's chat completions and responses, and
+ * Anthropic's messages, and says so in each.
+ */
 export interface MadeUpProvider extends AsyncDisposable {
   readonly baseUrl: string;
 }
@@ -42,11 +45,16 @@ export async function startMadeUpProvider(): Promise<MadeUpProvider> {
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const body = request.method === 'POST' ? ((await json(request)) as Body) : {};
-  if (request.url === '/v1/responses') await respond(body, response);
-  else if (request.url === '/v1/chat/completions') await complete(body, response);
-  else {
+  const path = request.url?.replace(/\?.*/, '');
+  if (path === '/v1/responses') await respond(body, response);
+  else if (path === '/v1/chat/completions') await complete(body, response);
+  else if (path === '/v1/messages') await sendMessage(body, response);
+  else if (path === '/v1/messages/count_tokens') {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ input_tokens: usageOf(body, { content: '' }).prompt_tokens }));
+  } else {
     response.writeHead(404, { 'content-type': 'application/json' });
-    const message = 'The made-up provider of the demo has chat/completions and responses alone.';
+    const message = 'The made-up provider of the demo has chat/completions, responses and messages alone.';
     response.end(JSON.stringify({ error: { message } }));
   }
 }
@@ -112,6 +120,35 @@ async function respond({ model, stream, input = [] }: Body, response: ServerResp
   send('response.content_part.done', { ...place, part });
   send('response.output_item.done', { output_index: 0, item });
   send('response.completed', { response: whole });
+  response.end();
+}
+
+async function sendMessage(body: Body, response: ServerResponse): Promise<void> {
+  // Its tools are described otherwise, and are not called.
+  const text = messageOf({ messages: body.messages ?? [] }).content ?? '';
+  const { prompt_tokens, completion_tokens } = usageOf(body, { content: text });
+  const usage = { input_tokens: prompt_tokens, output_tokens: completion_tokens };
+  const head = { id: `msg_${randomUUID()}`, type: 'message', role: 'assistant', model: body.model };
+  const end = { stop_reason: 'end_turn', stop_sequence: null };
+  if (body.stream !== true) {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ ...head, content: [{ type: 'text', text }], ...end, usage }));
+    return;
+  }
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  const send = (type: string, more: object = {}) => {
+    response.write(`event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`);
+  };
+  const begun = { ...head, content: [], stop_reason: null, stop_sequence: null };
+  send('message_start', { message: { ...begun, usage: { ...usage, output_tokens: 1 } } });
+  send('content_block_start', { index: 0, content_block: { type: 'text', text: '' } });
+  for (const word of wordsOf(text)) {
+    send('content_block_delta', { index: 0, delta: { type: 'text_delta', text: word } });
+    await sleep(pause);
+  }
+  send('content_block_stop', { index: 0 });
+  send('message_delta', { delta: end, usage });
+  send('message_stop');
   response.end();
 }
 

@@ -16,7 +16,7 @@ interface SampleCallOptions {
   order: string;
   /** The middle of the time range of a call, in milliseconds since 1970. */
   around: number;
-  /** A key for OpenAI clients; undefined without a language model. */
+  /** A key for clients of language models; undefined without them. */
   openaiKey: string | undefined;
 }
 
@@ -66,6 +66,10 @@ function openaiCalls({ baseUrl, tenant, openaiKey }: SampleCallOptions): string 
 export OPENAI_BASE_URL=${baseUrl}/openai/${tenant}/v1
 export OPENAI_API_KEY=${openaiKey}
 curl -sN $OPENAI_BASE_URL/chat/completions -H "Authorization: Bearer $OPENAI_API_KEY" -H 'content-type: application/json' -d '${JSON.stringify(sampleCompletion)}'
+
+# Any Anthropic client, such as Claude Code, with these two
+export ANTHROPIC_BASE_URL=${baseUrl}/anthropic/${tenant}
+export ANTHROPIC_AUTH_TOKEN=${openaiKey}
 
 # What calls of models have cost, by model, and the budget
 curl -s "$ANNALS_URL/usage/${tenant}/costs?by=model" -H "Authorization: Bearer $TOKEN" ${newline}

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
+import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { command as demoCommand } from '../../src/cli/commands/demo.ts';
@@ -114,6 +115,19 @@ test('with --ai any OpenAI client, chats and completions get answers that say th
   const quickStart = { model: 'gpt-5.5', instructions: 'You are brief', input: 'Say hello' } as const;
   expect((await openai.responses.create(quickStart)).output_text).toBe(streamed);
   expect((await openai.responses.stream(quickStart).finalResponse()).output_text).toBe(streamed);
+
+  const anthropic = new Anthropic({
+    baseURL: exported('ANTHROPIC_BASE_URL', demo.calls),
+    authToken: exported('ANTHROPIC_AUTH_TOKEN', demo.calls),
+    apiKey: null,
+  });
+  const message = { model: 'claude-sonnet-4-6', max_tokens: 100, messages: [...prompt.messages] };
+  const { content } = await anthropic.messages.create(message);
+  expect(content).toMatchObject([{ type: 'text', text: streamed }]);
+  expect(await anthropic.messages.stream(message).finalText()).toBe(streamed);
+  expect(
+    (await anthropic.messages.countTokens({ model: message.model, messages: message.messages })).input_tokens,
+  ).toBeGreaterThan(0);
 
   const token = await tokenOf(demo);
   const call = async (path: string, body?: object) => {

@@ -51,7 +51,7 @@ the key demo-proof.pem seals the history. Revokes the clients of earlier starts.
 start uses the same history; for a new shop choose another ANNALS_DATA_DIR.
 
   --ai    adds a provider of language models with made-up answers, which say so:
-          completions, chats and OpenAI clients work without a key. Shows an agent,
+          completions, chats, OpenAI and Anthropic clients work without a key. Shows an agent,
           a budget, and the costs and logs of invented calls.
 
 Example:
@@ -104,7 +104,11 @@ function environmentOf(
   { environment }: CommandIo,
   { provider, proofKey }: { provider: MadeUpProvider | undefined; proofKey: string | undefined },
 ): CommandIo['environment'] {
-  const madeUp = provider && { OPENAI_BASE_URL: provider.baseUrl, ANNALS_SHARED_PROVIDER_TOKEN: 'made-up' };
+  const madeUp = provider && {
+    OPENAI_BASE_URL: provider.baseUrl,
+    ANTHROPIC_BASE_URL: provider.baseUrl,
+    ANNALS_SHARED_PROVIDER_TOKEN: 'made-up',
+  };
   return {
     ANNALS_DELIVERY_ALLOW: `${tenant}=127.0.0.1`,
     ...(proofKey && { ANNALS_PROOF_KEY_FILE: proofKey }),
@@ -210,11 +214,13 @@ async function fillDesk(
   await recordRequests(db, calls);
   await agents.own.put(author, agentId, { body: agent as AgentBody, text: JSON.stringify(agent) });
   // With a key of its own a tenant may call every model of the provider; with the service's only its one model.
-  if ((await configuration.readProviderKeys(tenant)).openai === undefined) {
+  const { openai, anthropic } = await configuration.readProviderKeys(tenant);
+  for (const [key, current] of Object.entries({ providerApiToken: openai, anthropicApiToken: anthropic })) {
+    if (current !== undefined) continue;
     const sent = await sentValues('{"value":"made-up"}');
     await configuration.create(
       author,
-      sent.map((value) => ({ key: 'providerApiToken', value: 'made-up', ...value })),
+      sent.map((value) => ({ key, value: 'made-up', ...value })),
     );
   }
   // Last, since its existence makes the next start skip all of this.
