@@ -127,6 +127,9 @@ test('each limit is that of Annals, and a member beyond it is left out alone', (
     { correlationId: () => {} },
   ];
   for (const context of odd.slice(1)) expect(wireText(context as Context)).toBeUndefined();
+  for (const inexact of [Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, -(2 ** 53)])
+    expect(wireText({ actorId: inexact })).toBeUndefined();
+  expect(wireText({ actorId: 2 ** 53 - 1 })).toBe('{"actorId":"9007199254740991"}');
   expect(wireText({ actorId: 17, onBehalfOf: { id: 18 } })).toBe('{"actorId":"17","onBehalfOf":{"id":"18"}}');
 });
 

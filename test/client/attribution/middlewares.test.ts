@@ -1,6 +1,7 @@
 import 'reflect-metadata';
+import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { json } from 'node:stream/consumers';
 import * as who from '@annals/client/context';
 import { attribute } from '@annals/client/pg';
@@ -219,4 +220,27 @@ test('a Nest interceptor opens no context for what is not HTTP', () => {
   expect(who.nest(() => ({ actor: 'Ada' })).intercept(execution, { handle })).toBeUndefined();
   const http = { ...execution, getType: () => 'http' };
   expect(who.nest(() => ({ actor: 'Ada' })).intercept(http, { handle })).toMatchObject({ actor: 'Ada' });
+});
+
+test('events of responses to pipelined requests have the context of their own request', async () => {
+  const seen: unknown[] = [];
+  const middleware = who.express((request) => ({ actor: userOf(request) }));
+  const server = createServer((request, response) => {
+    const note = (event: string) => seen.push(`${userOf(request)} ${event} by ${who.currentContext()?.actor}`);
+    middleware(request, response, () => {
+      for (const event of ['finish', 'close']) response.on(event, () => note(event));
+      // The first response holds back the others.
+      setTimeout(() => response.end('{}', () => note('end')), userOf(request) === 'a' ? 50 : 0);
+    });
+  });
+  const socket = connect(Number(new URL(await listen(server)).port), '127.0.0.1');
+  for (const user of ['a', 'b', 'c']) socket.write(`GET / HTTP/1.1\r\nhost: x\r\nuser: ${user}\r\n\r\n`);
+  socket.resume();
+  await expect.poll(() => seen.length).toBe(9);
+  socket.destroy();
+  await once(socket, 'close');
+  const each = ['a', 'b', 'c'].flatMap((user) =>
+    ['close', 'end', 'finish'].map((event) => `${user} ${event} by ${user}`),
+  );
+  expect(seen.sort()).toEqual(each);
 });

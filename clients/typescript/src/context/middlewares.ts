@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import { openRequest, type RequestFacts, type RequestOptions, type Resolve } from './request.ts';
 import { type Store, shared } from './shared.ts';
 
@@ -11,6 +12,8 @@ interface NodeRequest {
   /** Node's own request, in Fastify and in Koa. */
   readonly raw?: object;
   readonly req?: object;
+  /** Node's own response, in Koa. */
+  readonly res?: object | undefined;
 }
 
 interface HonoContext {
@@ -20,15 +23,15 @@ interface HonoContext {
 
 /** An Express middleware. `resolve` gets the request. */
 export function express<Request extends NodeRequest>(resolve: Resolve<Request>, options: RequestOptions = {}) {
-  return (request: Request, _response: unknown, next: (error?: unknown) => void): void => {
-    shared.storage.run(openNodeRequest(request, resolve, options), () => next());
+  return (request: Request, response: unknown, next: (error?: unknown) => void): void => {
+    shared.storage.run(openNodeRequest(request, response, resolve, options), () => next());
   };
 }
 
 /** A Koa middleware. `resolve` gets Koa's context. */
 export function koa<Context extends NodeRequest>(resolve: Resolve<Context>, options: RequestOptions = {}) {
   return async (context: Context, next: () => Promise<unknown>): Promise<void> => {
-    await shared.storage.run(openNodeRequest(context, resolve, options), next);
+    await shared.storage.run(openNodeRequest(context, context.res, resolve, options), next);
   };
 }
 
@@ -50,8 +53,8 @@ interface FastifyInstance<Request> {
 /** A Fastify plugin, for the instance that registers it and those inside. `resolve` gets Fastify's request. */
 export function fastify<Request extends NodeRequest>(resolve: Resolve<Request>, options: RequestOptions = {}) {
   const plugin = (instance: FastifyInstance<Request>, _options: unknown, done: () => void): void => {
-    instance.addHook('onRequest', (request, _reply, next) => {
-      shared.storage.run(openNodeRequest(request, resolve, options), next);
+    instance.addHook('onRequest', (request, reply, next) => {
+      shared.storage.run(openNodeRequest(request, reply, resolve, options), next);
     });
     done();
   };
@@ -62,7 +65,7 @@ export function fastify<Request extends NodeRequest>(resolve: Resolve<Request>, 
 }
 
 interface NestExecution {
-  switchToHttp(): { getRequest(): unknown };
+  switchToHttp(): { getRequest(): unknown; getResponse?(): unknown };
   getType?(): string;
 }
 
@@ -71,16 +74,18 @@ export function nest<Request extends NodeRequest>(resolve: Resolve<Request>, opt
   return {
     intercept<T>(execution: NestExecution, next: { handle(): T }): T {
       if (execution.getType !== undefined && execution.getType() !== 'http') return next.handle();
-      const request = execution.switchToHttp().getRequest() as Request;
+      const http = execution.switchToHttp();
+      const request = http.getRequest() as Request;
       // Nest binds what handle() returns to the context in which it was called.
-      return shared.storage.run(openNodeRequest(request, resolve, options), () => next.handle());
+      return shared.storage.run(openNodeRequest(request, http.getResponse?.(), resolve, options), () => next.handle());
     },
   };
 }
 
-/** The context of a request of Node's own servers, or of a framework whose requests look like them. */
+/** The context of a request of Node's own servers, or of a framework whose requests and responses look like them. */
 export function openNodeRequest<Request extends NodeRequest>(
   request: Request,
+  response: unknown,
   resolve: Resolve<Request>,
   options: RequestOptions,
 ): Store {
@@ -93,18 +98,28 @@ export function openNodeRequest<Request extends NodeRequest>(
   };
   const store = openRequest(request, resolve, facts, options);
   carryEvents(request.raw ?? request.req ?? request, store);
+  if (typeof response === 'object' && response !== null) {
+    const raw = (response as { readonly raw?: object }).raw ?? response;
+    carryEvents(raw, store);
+    carryCallbacks(raw);
+  }
   return store;
 }
 
-/** On a request of Node: the context in which its events run. */
+/** On a request or a response of Node: the context in which its events run. */
 const storeKey = Symbol.for('annals.store.1');
 
 interface Emitting {
+  write?(...values: unknown[]): unknown;
+  end?(...values: unknown[]): unknown;
   emit?(...values: unknown[]): unknown;
   [storeKey]?: Store;
 }
 
-/** The body arrives in events of the socket, in whose context a handler that waits for it would go on. */
+/**
+ * The body arrives in events of the socket, in whose context a handler that waits for it would go on. The events of a
+ * response to a pipelined request are emitted in the context of the request before it.
+ */
 function carryEvents(message: Emitting, store: Store): void {
   const { emit } = message;
   if (typeof emit !== 'function') return;
@@ -116,6 +131,19 @@ function carryEvents(message: Emitting, store: Store): void {
     writable: true,
     value: (...values: unknown[]) => shared.storage.run(message[storeKey], () => Reflect.apply(emit, message, values)),
   });
+}
+
+/** The callbacks of a response run in the context in which they were passed. */
+function carryCallbacks(response: Emitting): void {
+  for (const name of ['write', 'end'] as const) {
+    const method = response[name];
+    if (typeof method !== 'function') continue;
+    const value = function (this: unknown, ...values: unknown[]): unknown {
+      const bound = values.map((one) => (typeof one === 'function' ? AsyncResource.bind(one as () => void) : one));
+      return Reflect.apply(method, this, bound);
+    };
+    Object.defineProperty(response, name, { configurable: true, writable: true, value });
+  }
 }
 
 function addressOfNode(request: NodeRequest | undefined): string | undefined {

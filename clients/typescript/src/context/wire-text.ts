@@ -34,14 +34,20 @@ function members(values: Record<string, string | undefined>): string | undefined
 
 function nameOf(member: string, value: unknown, maximum = maxNameCharacters): string | undefined {
   if (value === undefined || value === null) return undefined;
-  const text = typeof value === 'number' || typeof value === 'bigint' ? String(value) : value;
+  const text = typeof value === 'bigint' || isExact(value) ? String(value) : value;
   const fault = faultOfName(text, maximum);
   if (fault === undefined) return ascii(JSON.stringify(text));
   warnOnce(`MEMBER_${member}`, `the member ${member} of a context ${fault}: it is left out`);
   return undefined;
 }
 
+/** A rounded number may be the id of somebody else, and NaN is that of everybody. */
+function isExact(value: unknown): boolean {
+  return Number.isFinite(value) && (Number.isSafeInteger(value) || !Number.isInteger(value));
+}
+
 function faultOfName(text: unknown, maximum: number): string | undefined {
+  if (typeof text === 'number') return 'is an inexact number, for which a string or a BigInt is needed';
   if (typeof text !== 'string') return 'is no text';
   if (text === '') return 'is empty';
   if (text.length > maximum && (text.length > 2 * maximum || [...text].length > maximum))
@@ -71,7 +77,7 @@ function jsonOf(value: unknown): { text: string } | string {
   }
   if (json?.[0] !== '{') return 'is no object';
   if (!isText) return 'has a NUL character or a lone surrogate';
-  const text = ascii(json);
+  const text = json.length > maxContextBytes ? json : ascii(json);
   if (text.length > maxContextBytes) return `has more than ${maxContextBytes} bytes`;
   return levelsOf(JSON.parse(json)) > maxContextLevels ? `has more than ${maxContextLevels} levels` : { text };
 }

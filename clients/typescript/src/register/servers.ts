@@ -23,6 +23,7 @@ function openContexts(server: http.Server, resolve: Resolve<http.IncomingMessage
   server.emit = function (this: http.Server, event: string, ...values: unknown[]): boolean {
     const go = (): boolean => Reflect.apply(emit, this, [event, ...values]);
     if (event !== 'request') return go();
-    return shared.storage.run(openNodeRequest(values[0] as http.IncomingMessage, resolve, options), go);
+    const [request, response] = values as [http.IncomingMessage, http.ServerResponse];
+    return shared.storage.run(openNodeRequest(request, response, resolve, options), go);
   } as typeof emit;
 }
