@@ -229,7 +229,8 @@ export class PassedAnswer implements PassingReader {
   }
 
   #noteUsage(value: unknown): void {
-    if (this.#exchange === undefined) return;
+    // After the end nothing counts.
+    if (this.#exchange === undefined || (this.#ends.isComplete && this.#ends.hasLastUsage === true)) return;
     this.#exchange.usage = laterUsage(this.#exchange.usage, this.#options.format.usageIn(value));
   }
 

@@ -29,7 +29,8 @@ export const messages: PassedFormat = {
   },
   usageIn(value) {
     const started = memberOf(memberOf(value, 'message'), 'usage');
-    if (started === undefined) return memberOf(value, 'usage');
+    if (started === undefined)
+      return /^(?:ping|content_block_|message_stop)/.test(typeOf(value)) ? undefined : memberOf(value, 'usage');
     // The output at the start is no figure of the answer.
     const { output_tokens: _, ...input } = { output_tokens: undefined, ...Object(started) };
     return input;

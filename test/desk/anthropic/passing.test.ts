@@ -653,8 +653,15 @@ describe('budgets', () => {
     vendor.behave({ kind: 'events', events: [start, delta, stop].map((data) => `data: ${JSON.stringify(data)}\n\n`) });
     expect((await send(text, of)).status).toBe(200);
     expect(await spent()).toBe(365 + 2 + 4);
+    // Only the events that have figures are read for them, and none after the end.
+    const none = { input_tokens: 0, output_tokens: 0 };
+    const later = [{ type: 'ping', usage: none }, stop, { type: 'message_start', message: { usage: none } }];
+    const again = [start, delta, ...later, { ...delta, usage: none }];
+    vendor.behave({ kind: 'events', events: again.map((data) => `data: ${JSON.stringify(data)}\n\n`) });
+    expect((await send(text, of)).status).toBe(200);
+    expect(await spent()).toBe(371 + 2 + 4);
     vendor.behave({ kind: 'cut' });
     expect((await send(textOf(), of)).status).toBe(502);
-    expect(await spent()).toBe(371 + textOf().length + perCall + perCallOfOthers + 50);
+    expect(await spent()).toBe(377 + textOf().length + perCall + perCallOfOthers + 50);
   });
 });
