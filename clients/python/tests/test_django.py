@@ -125,13 +125,16 @@ def test_outside_of_atomic_each_statement_has_a_transaction(table: str) -> None:
             cursor.execute(f"insert into {table} (id) values (1), (2) returning id")
             assert cursor.fetchall() == [(1,), (2,)] and cursor.rowcount == 2
             cursor.executemany(f"insert into {table} (id) values (%s)", [[3], [4]])
+            cursor.execute(f"insert into {table} (id) values (8)".encode())
             # Several statements go alone.
             cursor.execute(
                 f"insert into {table} (id) values (5); insert into {table} (id) values (6)"
             )
     insert(table, 7)
-    expected = [(1, "Jane"), (2, "Jane"), (3, "Jane"), (4, "Jane"), (5, None), (6, None), (7, None)]
-    assert noted(table) == expected
+    assert noted(table) == [
+        *((id, "Jane") for id in (1, 2, 3, 4, 8)),
+        *((id, None) for id in (5, 6, 7)),
+    ]
     assert connection.get_autocommit() and not connection.in_atomic_block
 
 

@@ -42,16 +42,19 @@ async function lastNames(
   return new Map(rows.map(({ id, name }) => [id, name]));
 }
 
-/** The newest entries of a document are enough: each change of a mapped row has its name. */
+/**
+ * The newest entries of a document are enough: each change of a mapped row has its name. Documents of other types may have
+ * the same id and many entries, so the kinds are read once, and not for each entry.
+ */
 const statement = `
 select person.id, last.name
   from unnest($2::text[], $3::uuid[]) as person (id, document)
   cross join lateral (
     select newest.name
       from (select e.at, e.sequence, e.name
-              from change_entry e join change_kind k on k.tenant = e.tenant and k.kind = e.kind
-              where e.tenant = $1 and e.document = person.document and e.entity_id = person.id and k.tenant = $1
-                and k.entity = $4
+              from change_entry e
+              where e.tenant = $1 and e.document = person.document and e.entity_id = person.id
+                and e.kind = any (array(select k.kind from change_kind k where k.tenant = $1 and k.entity = $4))
               order by e.at desc, e.sequence desc limit 64) as newest
       where newest.name is not null order by newest.at desc, newest.sequence desc limit 1
   ) as last`;

@@ -151,6 +151,8 @@ def _is_idle(connection: Any) -> bool:
 
 
 def _text(sql: Any, connection: Any) -> str:
+    if isinstance(sql, bytes):
+        return sql.decode("utf-8", "replace")
     try:
         return str(sql.as_string(connection.connection))
     except Exception:
