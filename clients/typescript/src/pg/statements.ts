@@ -35,7 +35,10 @@ export function readStatement(text: string): Statement {
   const kind = first === 'with' || first === 'copy' ? kindByTokens(text, first) : (kinds.get(first) ?? 'other');
   return {
     kind,
-    isSingle: isSingle(text),
+    // Read only where it matters: a long text takes a while.
+    get isSingle() {
+      return isSingle(text);
+    },
     isRowStatement: kind === 'write' && (rowWords.has(first) || first === 'with'),
   };
 }
