@@ -90,11 +90,11 @@ export async function insertGrant(transaction: DatabaseTransaction, grant: NewGr
 const grants = sql`access_grant g
   join console_session s on s.tenant = g.tenant and s.secret_hash = g.session_hash
   join oauth_client c on c.tenant = g.tenant and c.client_id = g.client_id`;
-const made = { tenant: sql`g.tenant`, makers: sql`(coalesce(c.makers, '{}') || g.client_id)` };
+const madeOf = (tenant: string) => ({ tenant, makers: sql`(coalesce(c.makers, '{}') || g.client_id)` });
 
 /** When the grant ends, unless it is ended. */
-const end = sql`least(g.expires_at, s.expires_at, ${endOfMakers(made)})`;
-const isActive = sql`${end} > statement_timestamp()`;
+const endOf = (tenant: string) => sql`least(g.expires_at, s.expires_at, ${endOfMakers(madeOf(tenant))})`;
+const isActive = (tenant: string) => sql`${endOf(tenant)} > statement_timestamp()`;
 
 /** What a request by a grant must know. */
 export interface GrantRecord {
@@ -117,12 +117,13 @@ interface GrantRow extends Omit<GrantRecord, 'scopes' | 'person'> {
 
 /** Undefined for an unknown or ended grant. */
 export async function findGrant(db: Database, tenant: string, id: string): Promise<GrantRecord | undefined> {
+  const made = madeOf(tenant);
   const { rows } = await sql<GrantRow>`
     select g.name, c.name as "onBehalfOf", g.issuer, g.subject, g.sealed_key as "sealedKey",
         ${scopesWithin(sql`array['changelog.changelog_read']`, made)} as scopes,
         ${restrictionWithin(sql`null::jsonb`, made)} as restriction,
-        extract(epoch from ${end})::double precision * 1000 as "expiresAt"
-      from ${grants} where g.tenant = ${tenant} and g.grant_id = ${id} and ${isActive}`.execute(db);
+        extract(epoch from ${endOf(tenant)})::double precision * 1000 as "expiresAt"
+      from ${grants} where g.tenant = ${tenant} and g.grant_id = ${id} and ${isActive(tenant)}`.execute(db);
   const [row] = rows;
   if (row === undefined) return undefined;
   const { issuer, subject, scopes, ...grant } = row;
@@ -158,7 +159,7 @@ export async function lockGrant(
         g.sealed_key as "sealedKey", g.redeemed_at is not null as "isRedeemed", g.generation,
         coalesce(g.rotated_at > statement_timestamp() - ${successorTime} * interval '1 millisecond', false)
           as "sharesSuccessor"
-      from ${grants} where g.tenant = ${tenant} and g.grant_id = ${id} and ${isActive}`.execute(transaction);
+      from ${grants} where g.tenant = ${tenant} and g.grant_id = ${id} and ${isActive(tenant)}`.execute(transaction);
   return rows[0];
 }
 
@@ -247,7 +248,7 @@ export function grantRows(tenant: string): DocumentRows {
         'endsWithSession', not g.of_own_sign_in,
         'createdAt', ${time(sql`g.created_at`)}, 'expiresAt', ${time(sql`least(g.expires_at, s.expires_at)`)},
         'usedAt', ${time(sql`g.used_at`)}, 'usedAddress', g.used_address)) as document) d
-      where g.tenant = ${tenant} and g.redeemed_at is not null and ${isActive}) access_grant`;
+      where g.tenant = ${tenant} and g.redeemed_at is not null and ${isActive(tenant)}) access_grant`;
   return { from, where: sql`tenant = ${tenant}` };
 }
 

@@ -93,14 +93,16 @@ interface Kind {
   /** The scopes that one can have if its maker has these. */
   within(scopes: readonly Scope[]): readonly Scope[];
   /** How many of the tenant are active. */
-  readonly active: RawBuilder<unknown>;
+  active(tenant: string): RawBuilder<unknown>;
   newSecret(id: string): { readonly hash: Uint8Array; readonly shown: object };
 }
 
 const isActive = (of: 'c' | 'k', end: RawBuilder<unknown>) => sql`${sql.ref(`${of}.revoked_at`)} is null
   and coalesce(least(${sql.ref(`${of}.expires_at`)}, ${end}) > statement_timestamp(), true)`;
-const activeClients = sql`oauth_client c where ${isActive('c', endOfMakers(makersOfClient))}`;
-const activeKeys = sql`${keysWithMakers} where ${isActive('k', endOfMakers(makersOfKey))}`;
+const activeClients = (tenant: string) =>
+  sql`oauth_client c where c.tenant = ${tenant} and ${isActive('c', endOfMakers(makersOfClient(tenant)))}`;
+const activeKeys = (tenant: string) =>
+  sql`${keysWithMakers} where k.tenant = ${tenant} and ${isActive('k', endOfMakers(makersOfKey(tenant)))}`;
 
 const clients: Kind = {
   noun: 'client',
@@ -108,7 +110,7 @@ const clients: Kind = {
   id: sql`client_id`,
   rows: (tenant) => clientRows(tenant),
   within: (scopes) => scopes,
-  active: sql`${activeClients} and c.secret_hash is not null and c.tenant =`,
+  active: (tenant) => sql`${activeClients(tenant)} and c.secret_hash is not null`,
   newSecret() {
     const clientSecret = newClientSecret();
     return { hash: hashClientSecret(clientSecret), shown: { clientSecret } };
@@ -121,7 +123,7 @@ const keys: Kind = {
   id: sql`key_id`,
   rows: keyRows,
   within: keyScopesOf,
-  active: sql`${activeKeys} and k.tenant =`,
+  active: activeKeys,
   newSecret(id) {
     const { secret } = newKey();
     return { hash: hashOfSecret(secret), shown: { key: writeKey({ id, secret }) } };
@@ -378,7 +380,7 @@ async function endsWith(
 }
 
 async function refuseWhenFull(transaction: DatabaseTransaction, { noun, active }: Kind, tenant: string): Promise<void> {
-  const { rows } = await sql<{ count: number }>`select count(*) as count from ${active} ${tenant}`.execute(transaction);
+  const { rows } = await sql<{ count: number }>`select count(*) as count from ${active(tenant)}`.execute(transaction);
   if (Number(rows[0]?.count) < maxCredentials) return;
   throw new AnnalsError(
     'conflict_resource',
@@ -399,8 +401,8 @@ const seen = (name: RawBuilder<unknown>) =>
 async function refuseNameInUse(transaction: DatabaseTransaction, tenant: string, name: string): Promise<void> {
   const wanted = seen(sql`${name}::text`);
   const { rows } = await sql`
-    select from ${activeClients} and c.tenant = ${tenant} and ${seen(sql`c.name`)} = ${wanted}
-    union all select from ${activeKeys} and k.tenant = ${tenant} and ${seen(sql`k.name`)} = ${wanted}
+    select from ${activeClients(tenant)} and ${seen(sql`c.name`)} = ${wanted}
+    union all select from ${activeKeys(tenant)} and ${seen(sql`k.name`)} = ${wanted}
     union all select from (
       select a.name from change_actor a join change_recorder r on r.tenant = a.tenant and r.subject = a.actor_id
         where a.tenant = ${tenant} and r.issuer is not null offset 0) person where ${seen(sql`person.name`)} = ${wanted}

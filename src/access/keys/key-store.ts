@@ -160,7 +160,7 @@ export const keysWithMakers = sql`access_key k
   left join oauth_client c on c.tenant = k.tenant and c.client_id = k.made_by
   cross join lateral (
     select case when k.made_by is null then '{}' else coalesce(c.makers, '{}') || k.made_by end as makers) made`;
-export const makersOfKey = { tenant: sql`k.tenant`, makers: sql`made.makers` };
+export const makersOfKey = (tenant: string) => ({ tenant, makers: sql`made.makers` });
 
 /** The keys of a tenant as documents. */
 export function keyRows(tenant: string): DocumentRows {
@@ -168,7 +168,7 @@ export function keyRows(tenant: string): DocumentRows {
     select k.tenant, k.key_id as id, k.created_at, k.issuer, k.subject, made.makers,
         d.document::text as document, d.document::jsonb as fields
       from ${keysWithMakers} cross join lateral (select json_strip_nulls(json_build_object(
-        'id', k.key_id, ${shownMembers('k', makersOfKey)}, 'models', k.models, 'rate', k.rate,
+        'id', k.key_id, ${shownMembers('k', makersOfKey(tenant))}, 'models', k.models, 'rate', k.rate,
         'user', k.end_user)) as document) d
       where k.tenant = ${tenant}) access_key`;
   return { from, where: sql`tenant = ${tenant}` };
@@ -305,9 +305,9 @@ export async function findKey(db: Database, tenant: string, id: string): Promise
   } = await sql<KeyRow>`
     select k.name, k.secret_hash as "secretHash", k.models, k.rate, k.end_user as "user",
         k.made_by as "makerId",
-        ${scopesWithin(sql`k.scopes`, makersOfKey)} as scopes,
-        ${restrictionWithin(sql`k.restriction`, makersOfKey)} as restriction,
-        extract(epoch from least(k.expires_at, ${endOfMakers(makersOfKey)}))::double precision * 1000 as "expiresAt"
+        ${scopesWithin(sql`k.scopes`, makersOfKey(tenant))} as scopes,
+        ${restrictionWithin(sql`k.restriction`, makersOfKey(tenant))} as restriction,
+        extract(epoch from least(k.expires_at, ${endOfMakers(makersOfKey(tenant))}))::double precision * 1000 as "expiresAt"
       from ${keysWithMakers} where k.tenant = ${tenant} and k.key_id = ${id} and k.revoked_at is null`.execute(db);
   if (row === undefined || row.expiresAt === Number.NEGATIVE_INFINITY) return undefined;
   const { makerId, models, rate, user, expiresAt, ...key } = row;

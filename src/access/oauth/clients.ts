@@ -151,7 +151,7 @@ export function clientRows(tenant: string, { all = false } = {}): DocumentRows {
   const from = sql`(
     select c.tenant, c.client_id as id, c.created_at, c.makers, c.issuer, c.subject, d.document::text as document, d.document::jsonb as fields
       from oauth_client c cross join lateral (select json_strip_nulls(json_build_object(
-        'id', c.client_id, ${shownMembers('c', makersOfClient)})) as document) d
+        'id', c.client_id, ${shownMembers('c', makersOfClient(tenant))})) as document) d
       where c.tenant = ${tenant} and (${all} or c.secret_hash is not null)) client`;
   return { from, where: sql`tenant = ${tenant}` };
 }
@@ -300,15 +300,16 @@ interface ClientRow extends Omit<ClientRecord, 'tenant' | 'clientId' | 'scopes' 
 }
 
 export async function findClient(db: Database, tenant: string, clientId: string): Promise<ClientRecord | undefined> {
+  const made = makersOfClient(tenant);
   const {
     rows: [row],
   } = await sql<ClientRow>`
     select c.name, c.secret_hash as "secretHash",
-        coalesce(c.rotations, 0) as rotations, ${makersOfClient.makers} as makers,
-        ${scopesWithin(sql`c.scopes`, makersOfClient)} as scopes,
-        ${restrictionWithin(sql`c.restriction`, makersOfClient)} as restriction,
+        coalesce(c.rotations, 0) as rotations, ${made.makers} as makers,
+        ${scopesWithin(sql`c.scopes`, made)} as scopes,
+        ${restrictionWithin(sql`c.restriction`, made)} as restriction,
         c.revoked_at is not null
-          or coalesce(least(c.expires_at, ${endOfMakers(makersOfClient)}) <= statement_timestamp(), false) as ended
+          or coalesce(least(c.expires_at, ${endOfMakers(made)}) <= statement_timestamp(), false) as ended
       from oauth_client c where c.tenant = ${tenant} and c.client_id = ${clientId}`.execute(db);
   if (row === undefined) return undefined;
   const { ended, ...client } = row;

@@ -7,7 +7,8 @@ export const maxUnconfirmed = 8 * 60 * 60_000;
 
 /** The clients through which a credential was made: an array of their ids, the outermost first. */
 interface Made {
-  readonly tenant: RawBuilder<unknown>;
+  /** As a value: a cluster plans a subquery by the tenant that it names, not by that of the row around it. */
+  readonly tenant: string;
   readonly makers: RawBuilder<unknown>;
 }
 
@@ -77,4 +78,6 @@ export function shownMembers(of: 'c' | 'k', made: Made): RawBuilder<unknown> {
 }
 
 /** The clients by which a client was made. */
-export const makersOfClient: Made = { tenant: sql`c.tenant`, makers: sql`coalesce(c.makers, '{}')` };
+export function makersOfClient(tenant: string): Made {
+  return { tenant, makers: sql`coalesce(c.makers, '{}')` };
+}

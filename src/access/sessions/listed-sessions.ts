@@ -10,8 +10,8 @@ const id = sql`encode(substr(s.secret_hash, 1, 8), 'hex')`;
 const isActive = sql`s.expires_at > statement_timestamp() and not s.for_keys`;
 
 /** Its client was not revoked, has not expired, and has not ended with a client that made it. */
-const isClientActive = sql`c.revoked_at is null
-  and coalesce(least(c.expires_at, ${endOfMakers(makersOfClient)}) > statement_timestamp(), true)`;
+const isClientActive = (tenant: string) => sql`c.revoked_at is null
+  and coalesce(least(c.expires_at, ${endOfMakers(makersOfClient(tenant))}) > statement_timestamp(), true)`;
 
 const jsonTime = (time: RawBuilder<unknown>) =>
   sql`to_json(to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))`;
@@ -38,7 +38,7 @@ const document = sql<string>`concat('{"id":', to_json(${id}), ${sql.join(
 export function sessionRows(tenant: string): DocumentRows {
   const from = sql`(select s.tenant, ${id} as id, ${document} as document, (${document})::jsonb as fields
     from console_session s join oauth_client c on c.tenant = s.tenant and c.client_id = s.client_id
-    where s.tenant = ${tenant} and ${isActive} and ${isClientActive}) console_session`;
+    where s.tenant = ${tenant} and ${isActive} and ${isClientActive(tenant)}) console_session`;
   return { from, where: sql`tenant = ${tenant}` };
 }
 
