@@ -3,9 +3,10 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { json } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import * as who from '@annals/client/context';
 import { attribute } from '@annals/client/pg';
-import { serve } from '@hono/node-server';
+import { type HttpBindings, serve } from '@hono/node-server';
 import { Body, Controller, Module, Post } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import express from 'express';
@@ -243,4 +244,23 @@ test('events of responses to pipelined requests have the context of their own re
     ['close', 'end', 'finish'].map((event) => `${user} ${event} by ${user}`),
   );
   expect(seen.sort()).toEqual(each);
+});
+
+test('so do those of responses behind Hono', async () => {
+  const seen: string[] = [];
+  const app = new Hono<{ Bindings: HttpBindings }>();
+  app.use(who.hono((context) => ({ actor: context.req.header('user') })));
+  app.get('/', async (context) => {
+    const user = context.req.header('user');
+    context.env.outgoing.on('finish', () => seen.push(`${user} by ${who.currentContext()?.actor}`));
+    await sleep(user === 'a' ? 50 : 0);
+    return context.text('');
+  });
+  const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' });
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  for (const user of ['a', 'b', 'c']) socket.write(`GET / HTTP/1.1\r\nhost: x\r\nuser: ${user}\r\n\r\n`);
+  await expect.poll(() => seen).toEqual(['a by a', 'b by b', 'c by c']);
+  socket.destroy();
 });

@@ -38,11 +38,14 @@ export function koa<Context extends NodeRequest>(resolve: Resolve<Context>, opti
 /** A Hono middleware. `resolve` gets Hono's context. */
 export function hono<Context extends HonoContext>(resolve: Resolve<Context>, options: RequestOptions = {}) {
   return async (context: Context, next: () => Promise<void>): Promise<void> => {
+    const node = context.env as { incoming?: NodeRequest; outgoing?: object } | undefined;
     const facts = {
       header: (name: string) => context.req.header(name),
-      address: () => addressOfNode((context.env as { incoming?: NodeRequest } | undefined)?.incoming),
+      address: () => addressOfNode(node?.incoming),
     };
-    await shared.storage.run(openRequest(context, resolve, facts, options), next);
+    const store = openRequest(context, resolve, facts, options);
+    carryResponse(node?.outgoing, store);
+    await shared.storage.run(store, next);
   };
 }
 
@@ -98,12 +101,16 @@ export function openNodeRequest<Request extends NodeRequest>(
   };
   const store = openRequest(request, resolve, facts, options);
   carryEvents(request.raw ?? request.req ?? request, store);
-  if (typeof response === 'object' && response !== null) {
-    const raw = (response as { readonly raw?: object }).raw ?? response;
-    carryEvents(raw, store);
-    carryCallbacks(raw);
-  }
+  carryResponse(response, store);
   return store;
+}
+
+/** A response of Node, or of Fastify. */
+function carryResponse(response: unknown, store: Store): void {
+  if (typeof response !== 'object' || response === null) return;
+  const raw = (response as { readonly raw?: object }).raw ?? response;
+  carryEvents(raw, store);
+  carryCallbacks(raw);
 }
 
 /** On a request or a response of Node: the context in which its events run. */
