@@ -141,7 +141,8 @@ export interface LockedGrant {
   readonly redirectUri: string;
   readonly challenge: string;
   readonly sealedKey: Uint8Array;
-  readonly createdAt: Date;
+  /** A time with its microseconds, which `noteRedeemed` takes. */
+  readonly lastsUntil: string;
   readonly isRedeemed: boolean;
   readonly generation: number;
   /** Whether the earlier refresh token still gives its successor. */
@@ -157,7 +158,8 @@ export async function lockGrant(
   await sql`select from access_grant where tenant = ${tenant} and grant_id = ${id} for update`.execute(transaction);
   const { rows } = await sql<LockedGrant>`
     select g.name, g.program_hash as "programHash", g.redirect_uri as "redirectUri", g.challenge,
-        g.sealed_key as "sealedKey", g.created_at as "createdAt", g.redeemed_at is not null as "isRedeemed", g.generation,
+        g.sealed_key as "sealedKey", g.redeemed_at is not null as "isRedeemed", g.generation,
+        (g.created_at + ${grantLifetime} * interval '1 millisecond')::text as "lastsUntil",
         coalesce(g.rotated_at > statement_timestamp() - ${successorTime} * interval '1 millisecond', false)
           as "sharesSuccessor"
       from ${grants} where g.tenant = ${tenant} and g.grant_id = ${id} and ${isActive(tenant)}`.execute(transaction);
@@ -169,14 +171,14 @@ export async function noteRedeemed(
   transaction: DatabaseTransaction,
   tenant: string,
   id: string,
-  createdAt: Date,
+  lastsUntil: string,
 ): Promise<void> {
   await transaction
     .updateTable('access_grant')
     .set({
       redeemed_at: sql<Date>`statement_timestamp()`,
       // As a value: a cluster takes no interval added to a column here.
-      expires_at: new Date(createdAt.getTime() + grantLifetime),
+      expires_at: sql<Date>`${lastsUntil}::timestamptz`,
     })
     .where(({ and }) => and({ tenant, grant_id: id }))
     .execute();

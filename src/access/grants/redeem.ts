@@ -126,7 +126,7 @@ export function createGrantRedeemer({
         // A code that was redeemed, or came to another program, has leaked (RFC 6749, 4.1.2).
         const isTheirs = isOf(grant) && grant.redirectUri === redirectUri && grant.challenge === challengeOf(verifier);
         if (grant.isRedeemed || !isTheirs) return 'code';
-        await noteRedeemed(transaction, found.token.tenant, found.token.grantId, grant.createdAt);
+        await noteRedeemed(transaction, found.token.tenant, found.token.grantId, grant.lastsUntil);
         return grant.generation;
       });
     },
