@@ -82,6 +82,9 @@ export function faultsOfStore(source: string, tables: KnownTables): ClusterFault
     if (tables.distributed.has(table) && chain.startsWith('.updateTable') && writtenVolatile.test(chain))
       faults.push(faultOf('volatile update', chain));
   }
+  for (const [chain, set = ''] of plain.matchAll(/\.updateTable\('\w+'\)[\s\S]*?`([^`]*\binterval\b[^`]*)`/g)) {
+    if (/^[a-z]\w*\s+[-+]\s/i.test(set)) faults.push(faultOf('interval of a column', chain));
+  }
   for (const [condition] of plain.matchAll(/\.where\([^\n]*clock_timestamp\(\)/g)) {
     faults.push(faultOf('volatile condition', condition));
   }

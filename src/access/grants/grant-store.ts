@@ -166,7 +166,10 @@ export async function lockGrant(
   return rows[0];
 }
 
-/** Marks the code as redeemed. From now on the grant lasts. */
+/**
+ * Marks the code as redeemed. From now on the grant lasts, until a time that is given as a value: a cluster takes no
+ * interval added to a column in an update.
+ */
 export async function noteRedeemed(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -177,7 +180,6 @@ export async function noteRedeemed(
     .updateTable('access_grant')
     .set({
       redeemed_at: sql<Date>`statement_timestamp()`,
-      // As a value: a cluster takes no interval added to a column here.
       expires_at: sql<Date>`${lastsUntil}::timestamptz`,
     })
     .where(({ and }) => and({ tenant, grant_id: id }))

@@ -6,8 +6,8 @@ import { documentHash } from '../entry-columns.ts';
 
 /**
  * The changes, where those with the id of their actor and no name have the last name of the document with this id among
- * those of the entity type `people`: as recorded, or by a change of the batch up to this one. Such a name is derived, whether
- * or not there is one yet, so that a repeat with another name is a duplicate.
+ * those of the entity type `people`: as recorded, or by a change of the batch up to this one. Such a name is derived,
+ * whether or not there is one yet, so that a repeat with another name is a duplicate.
  */
 export async function withNamesOfPeople(
   transaction: DatabaseTransaction,
@@ -43,8 +43,8 @@ async function lastNames(
 }
 
 /**
- * The newest entries of a document are enough: each change of a mapped row has its name. Documents of other types may have
- * the same id and many entries, so the kinds are read once, and not for each entry.
+ * The newest entries of a document are enough: each change of a mapped row has its name. Documents of other types may
+ * have the same id and many entries, so the kinds are read once, and not for each entry.
  */
 const statement = `
 select person.id, last.name

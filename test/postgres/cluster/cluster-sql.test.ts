@@ -134,6 +134,10 @@ describe('it finds a planted', () => {
     const update = (set: string) => rules(inStore(`update mail set ${set} where tenant = $1`));
     expect(update("due_at = due_at - $2 * interval '1 s'")).toEqual(['interval of a column']);
     expect(update("due_at = statement_timestamp() + $2 * interval '1 s'")).toEqual([]);
+    const chain = (set: string) =>
+      `db.updateTable('mail').set({ due_at: sql\`${set} + 1 * interval '1 s'\` }).where('tenant', '=', tenant).execute();\n`;
+    expect(rules(faultsOfStore(chain('created_at'), tables))).toEqual(['interval of a column']);
+    expect(rules(faultsOfStore(chain('statement_timestamp()'), tables))).toEqual([]);
     expect(update("attempts = case $2 when 'away' then 1 else 0 end")).toEqual(['case of a value']);
     expect(update("attempts = case when $2 = 'away' then 1 else 0 end")).toEqual([]);
   });
