@@ -179,7 +179,7 @@ function promptText({ text, cache }: TextPart) {
   return { type: 'text' as const, text, ...cacheOptions({ cache }) };
 }
 
-/** Only one vendor is told what to cache. */
+/** Only one vendor takes `cache_control`. */
 function cacheOptions({ cache }: { cache?: CacheControl | undefined }) {
   return cache === undefined ? {} : { providerOptions: { anthropic: { cacheControl: cacheControlOf(cache) } } };
 }

@@ -89,7 +89,7 @@ function stopReasonOf(value: unknown): unknown {
   return memberOf(typeOf(value) === 'message_delta' ? memberOf(value, 'delta') : value, 'stop_reason');
 }
 
-/** A stream without its last event was cut: clients that read up to it wait in vain. */
+/** A stream without its last event was cut, and must not look complete to the client. */
 class MessageEnd implements PassedEnds {
   isComplete = false;
   /** They come with the reason. */

@@ -79,7 +79,7 @@ class Sleep:
 
 @dataclass(frozen=True, slots=True)
 class Exclusive:
-    """Effect: run these steps while nobody else runs any."""
+    """Effect: run these steps while no other thread or task runs such steps."""
 
     steps: Callable[[], "Steps[Any]"]
 

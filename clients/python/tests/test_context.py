@@ -325,7 +325,7 @@ def test_a_transaction_is_told_once_until_something_changes() -> None:
     assert one.text_to_send(None) is None and one.text_to_send("a") == "a"
     one.sent("a")
     assert one.text_to_send("a") is None and one.text_to_send("b") == "b"
-    # What nobody does is not to bear the name of the change before it.
+    # A change without a context must not get the actor of the change before it.
     assert one.text_to_send(None) == "{}"
     one.goes_back()
     assert one.text_to_send("a") == "a" and one.text_to_send(None) == "{}"

@@ -119,7 +119,7 @@ def test_a_flush_of_a_session_says_who(engine: Any, table: str) -> None:
 
     with Session(engine) as session:
         assert session.get(Row, 1) is None
-        # Whoever signs in after the transaction has begun is the one.
+        # The context of the change counts, not that of the begin of its transaction.
         with annals.context(actor="Jane", actor_id=17):
             session.add_all([Row(id=1), Row(id=2)])
             session.commit()

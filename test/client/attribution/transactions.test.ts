@@ -48,7 +48,7 @@ describe.each(drivers)('with pg %s', (_version, driver) => {
       }),
     );
     await expect(swallowed).rejects.toThrow('rolled back');
-    // The next transaction of the connection is as any other.
+    // It does not cover the connection's next transaction.
     await asBen(async () => {
       const client = await pool.connect();
       await client.query('begin');

@@ -6,6 +6,7 @@ import { perCallOfOthers } from '../../../src/desk/completions/input-bound.ts';
 import { perCall } from '../../../src/desk/formats/passed-request.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
 import { Random } from '../../support/oracle/random.ts';
+import { randomJson } from '../../support/oracle/random-json.ts';
 import { trials } from '../../support/oracle/trials.ts';
 import { setProviderToken } from '../../support/server/completions.ts';
 import { vendorSecret } from '../../support/vendor/vendor-server.ts';
@@ -51,22 +52,11 @@ const withBlock = (block: string) =>
   `{"model":"claude-m","max_tokens":50,"messages":[{"role":"user","content":[${block}]}]}`;
 const sentText = () => vendor.requests.at(-1)?.bodyText ?? '';
 
-/** A JSON text as few would write it. */
-function randomJson(depth = 0): string {
-  const blank = () => random.pick(['', '', ' ', '\n\t']);
-  const scalars = ['9007199254740993', '1.10', '-0', '1E+2', 'true', 'null', '"\\u00e9\\/ \\"x"', '"Łódź 😀"', '""'];
-  const kind = depth > 2 ? 0 : random.below(3);
-  const parts = Array.from({ length: kind === 0 ? 0 : random.below(3) }, () => randomJson(depth + 1));
-  if (kind === 0) return random.pick(scalars);
-  if (kind === 1) return `[${blank()}${parts.join(`${blank()},${blank()}`)}${blank()}]`;
-  return `{${parts.map((part, index) => `${blank()}"a.${index}"${blank()}:${blank()}${part}`).join(',')}${blank()}}`;
-}
-
 describe('bytes', () => {
   test.each(operations)('of a request of %s go out as they came, with its query', async (path) => {
     for (let trial = 0; trial < trials(10); trial += 1) {
       const stream = random.below(2) === 1 ? '"stream":true,' : '';
-      const text = `\n{ "first" : ${randomJson()} , ${stream}"mod\\u0065l" : "claude-m" , "max_tok\\u0065ns":5e1,"messages":[{"role":"user","content":"\\u0048i"}],\n"last":${randomJson()} }\n`;
+      const text = `\n{ "first" : ${randomJson(random)} , ${stream}"mod\\u0065l" : "claude-m" , "max_tok\\u0065ns":5e1,"messages":[{"role":"user","content":"\\u0048i"}],\n"last":${randomJson(random)} }\n`;
       const query = random.pick(['', '?beta=true', '?beta=true&a=%20b']);
       const { status } = await send(text, { path: `${path}${query}` });
       expect(status, text).toBe(200);
@@ -83,7 +73,7 @@ describe('bytes', () => {
 
   test('of an answer come back as they were sent, plain and compressed', async () => {
     for (const encoding of [undefined, 'gzip']) {
-      const answer = ` { "type":"message", "made_up" : ${randomJson()}, "content":[ ${randomJson()} ]}\n`;
+      const answer = ` { "type":"message", "made_up" : ${randomJson(random)}, "content":[ ${randomJson(random)} ]}\n`;
       const headers = { 'content-type': 'application/json', ...(encoding && { 'content-encoding': encoding }) };
       const bytes = Buffer.from(answer);
       vendor.behave({ kind: 'bytes', headers, body: encoding === undefined ? bytes : gzipSync(bytes) });

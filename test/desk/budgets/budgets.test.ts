@@ -276,7 +276,7 @@ test.each(['jane', '*'])(
     const ofKey = (name: string) => ({ clientId: `key of ${name}`, user: name, isUserFixed: true });
     await spend(tenant, { user: 'jane' }, 30);
     await spend(tenant, ofKey('jane'), 20);
-    // Whom metadata alone names is nobody, in sums and in what is reserved.
+    // A user that only metadata names counts for no user, in sums and in reservations.
     await spend(tenant, { user: 'jane', isUserFixed: false }, 500);
     await make(tenant, { id: 'all', period: 'day', limitTokens: 100_000 });
     const ofMetadata = await reserve(tenant, { user: 'jane', isUserFixed: false }, 700);

@@ -3,6 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { closeAfterAll } from '../../support/close-after-all.ts';
 import { Random } from '../../support/oracle/random.ts';
+import { randomJson } from '../../support/oracle/random-json.ts';
 import { trials } from '../../support/oracle/trials.ts';
 import { vendorSecret } from '../../support/vendor/vendor-server.ts';
 import { startOpenai } from './openai-server.ts';
@@ -60,24 +61,13 @@ function sentText(): string {
   return vendor.requests.at(-1)?.bodyText ?? '';
 }
 
-/** A JSON text as few would write it. */
-function randomJson(depth = 0): string {
-  const blank = () => random.pick(['', '', ' ', '\n\t']);
-  const scalars = ['9007199254740993', '1.10', '-0', '1E+2', 'true', 'null', '"\\u00e9\\/ \\"x"', '"Łódź 😀"', '""'];
-  const kind = depth > 2 ? 0 : random.below(3);
-  const parts = Array.from({ length: kind === 0 ? 0 : random.below(3) }, () => randomJson(depth + 1));
-  if (kind === 0) return random.pick(scalars);
-  if (kind === 1) return `[${blank()}${parts.join(`${blank()},${blank()}`)}${blank()}]`;
-  return `{${parts.map((part, index) => `${blank()}"a.${index}"${blank()}:${blank()}${part}`).join(',')}${blank()}}`;
-}
-
 describe('bytes', () => {
   test.each(operations.flatMap((operation) => passed.map((provider) => [operation, provider] as const)))(
     'of a request of %s go out to %s as they came, but for what Annals sets',
     async (operation, provider) => {
       for (let trial = 0; trial < trials(10); trial += 1) {
-        const before = `"first" : ${randomJson()} , `;
-        const after = `\n"last":${randomJson()},"temperature" : 1.0e0 `;
+        const before = `"first" : ${randomJson(random)} , `;
+        const after = `\n"last":${randomJson(random)},"temperature" : 1.0e0 `;
         const isStream = random.below(2) === 1;
         const stream = isStream ? '"stream":true,' : '';
         const text = `\n{ ${before}${stream}"mod\\u0065l" : "${provider}/m" , ${needed[operation]},"store": null ,${after}}\n`;
@@ -115,7 +105,7 @@ describe('bytes', () => {
     async (operation, provider) => {
       for (let trial = 0; trial < trials(5); trial += 1) {
         const list = operation === 'responses' ? 'output' : 'choices';
-        const answer = ` { "made_up" : ${randomJson()}, "${list}":[ ${randomJson()} ], "usage":{"prompt_tokens":1.0}}\n`;
+        const answer = ` { "made_up" : ${randomJson(random)}, "${list}":[ ${randomJson(random)} ], "usage":{"prompt_tokens":1.0}}\n`;
         for (const encoding of [undefined, 'gzip']) {
           const headers = { 'content-type': 'application/json', ...(encoding && { 'content-encoding': encoding }) };
           const bytes = Buffer.from(answer);

@@ -6,7 +6,7 @@ export interface Store {
   readonly given: Context;
   /** By the application's `resolve`, once it has returned. */
   resolved: Context | undefined;
-  /** Ends with `resolve`, and never rejects. Undefined once a write has waited for it in vain. */
+  /** Ends with `resolve`, and never rejects. Undefined once a write has waited for it as long as it may. */
   pending: Promise<void> | undefined;
   /** By setContext. Replaced, never changed. */
   set: Context;

@@ -82,7 +82,7 @@ function attributePool(pool: Pool, isCaptured: boolean): void {
   pool.on('connect', attributeOne);
 }
 
-/** A pool calls back in the context of whoever released the client: the callback gets that of its own call. */
+/** A pool calls back in the context in which the client was released: the callback gets that of its own call. */
 function carryContext(pool: Pool): void {
   replaceMethod(
     pool,
